@@ -1,0 +1,47 @@
+"""Every error that evalr raises, in one tree: catch `EvalrError` for all of them."""
+
+from __future__ import annotations
+
+
+class EvalrError(Exception):
+    """The root of every error that evalr raises on purpose."""
+
+
+class InputError(EvalrError, ValueError):
+    """A value handed to evalr cannot be used; the message says which, and what to do."""
+
+
+class DuplicateError(InputError):
+    """Two results are about one subject, so counting both would count one thing twice."""
+
+
+class MixedVersionsError(InputError):
+    """Verdicts of several versions of one evaluator would be pooled into one number."""
+
+
+class FieldTypeError(InputError):
+    """A verdict type has a field of a type that no score, judge or report could read."""
+
+
+class LogError(EvalrError):
+    """A log cannot be read at all: missing, empty, not a log, cut off."""
+
+
+class RecordError(LogError):
+    """A record of a log cannot be used, and the caller asked to stop at the first one."""
+
+
+class UnknownLogError(LogError):
+    """No reader knows this kind of log."""
+
+
+class AmbiguousLogError(LogError):
+    """Several readers claim a log with equal confidence."""
+
+
+class PluginError(EvalrError):
+    """A reader or a measure of another package cannot be loaded."""
+
+
+class MissingExtraError(EvalrError, ImportError):
+    """A feature needs an optional dependency; the message says what to install."""

@@ -1,0 +1,210 @@
+"""Evaluators: named, versioned ways to reach a verdict from an input."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from time import perf_counter
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+
+
+from evalr.errors import InputError
+from evalr.fields import verdict_fields
+from evalr.inputs import Input, Now, reading_time, resolve_now
+from evalr.verdicts import Failure, HandOff, Result, Skip, V, Verdict
+
+I_contra = TypeVar("I_contra", bound=Input, contravariant=True)
+I = TypeVar("I", bound=Input)  # noqa: E741
+Answer = V | Skip | HandOff
+
+
+@runtime_checkable
+class Evaluator(Protocol[I_contra, V]):
+    """Anything that gives one result per input: a computed measure, a judge, a classifier, people."""
+
+    @property
+    def name(self) -> str:
+        """The prefix of its scores, and what its verdicts say gave them."""
+
+    @property
+    def version(self) -> str:
+        """Changes whenever its answers may."""
+
+    @property
+    def verdict_type(self) -> type[V]:
+        """The type of its verdicts' values."""
+
+    async def evaluate(self, given: I_contra, /) -> Result[V]:
+        """The result for one input. What goes wrong on the way is a `Failure`, not an error."""
+
+
+@dataclass(frozen=True)
+class FunctionEvaluator(Generic[I, V]):
+    """An evaluator made of a function from an input to a verdict's value, sync or async.
+
+    The function may also return a `Skip` or a `HandOff`. An exception becomes a `Failure` that carries it. A sync function
+    runs in a worker thread, so that a slow one stalls nothing else; `inline=True` runs it in place, which is faster for one
+    that only computes.
+
+    Args:
+        name, version: as for every evaluator.
+        function: called with the input; with `now`, called with the input and the reading time.
+        input_type: what it reads. Another type of input is an error, never a skip.
+        verdict_type: what it returns.
+        now: for answers that depend on the reading time: a datetime, or a clock that is read once per input. The input's
+            `read_at` counts where it is earlier. The time is recorded as the verdict's `as_of`.
+        inline: see above.
+    """
+
+    name: str
+    version: str
+    function: Callable[..., Answer[V] | Awaitable[Answer[V]]]
+    input_type: type[I]
+    verdict_type: type[V]
+    now: Now | None = field(default=None, kw_only=True)
+    inline: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        verdict_fields(self.verdict_type)
+        if isinstance(self.now, datetime):
+            resolve_now(self.now)
+
+    async def evaluate(self, given: I, /) -> Result[V]:
+        """The result for one input."""
+        arguments = self._arguments(given)
+        start = perf_counter()
+        try:
+            if inspect.iscoroutinefunction(self.function):
+                answer = await self.function(*arguments)
+            elif self.inline:
+                answer = self.function(*arguments)
+            else:
+                from anyio import to_thread
+
+                answer = await to_thread.run_sync(self.function, *arguments)
+            if inspect.isawaitable(answer):
+                answer = await answer
+        except Exception as error:  # noqa: BLE001: whatever a person's function raises is this input's failure
+            answer = error
+        return self._result(given, arguments, answer, perf_counter() - start)
+
+    def evaluate_inline(self, given: I, /) -> Result[V]:
+        """The result for one input, computed in place: for sync functions, where no event loop is wanted."""
+        arguments = self._arguments(given)
+        start = perf_counter()
+        try:
+            answer: Any = self.function(*arguments)
+        except Exception as error:  # noqa: BLE001: as above
+            answer = error
+        return self._result(given, arguments, answer, perf_counter() - start)
+
+    def _arguments(self, given: I) -> tuple[Any, ...]:
+        if not isinstance(given, self.input_type):
+            raise InputError(
+                f"evaluator {self.name!r} reads {self.input_type.__name__}, not {type(given).__name__}: pass it only inputs "
+                "of that type"
+            )
+        return (given,) if self.now is None else (given, reading_time(given, resolve_now(self.now)))
+
+    def _result(self, given: I, arguments: tuple[Any, ...], answer: Any, latency: float) -> Result[V]:
+        as_of = arguments[1] if self.now is not None else None
+        if isinstance(answer, self.verdict_type):
+            return Verdict(answer, self.name, self.version, given.about(), None, latency, None, as_of)
+        stamp = {
+            "evaluator": self.name,
+            "version": self.version,
+            "about": given.about(),
+            "latency": latency,
+            "as_of": as_of,
+        }
+        if isinstance(answer, Skip | HandOff):
+            return replace(answer, **stamp)
+        if isinstance(answer, Exception):
+            return Failure(f"{type(answer).__name__}: {answer}", exception=answer, **stamp)
+        wrong = f"returned {type(answer).__name__} where {self.verdict_type.__name__} was promised"
+        return Failure(wrong, **stamp)
+
+
+@dataclass(frozen=True)
+class Fallback(Generic[I, V]):
+    """Evaluators asked in turn until one gives a verdict: cheap ones first, a careful one, then people.
+
+    A hand-off goes to the next. A failure does too where `on_failure` is set; a skip is an answer and ends the search. A
+    verdict whose lowest confidence is under `below` counts as a hand-off. The last evaluator's result stands, whatever it is.
+    """
+
+    evaluators: tuple[Evaluator[I, V], ...]
+    below: float | None = field(default=None, kw_only=True)
+    on_failure: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "evaluators", tuple(self.evaluators))
+        if not self.evaluators:
+            raise InputError("Fallback needs at least one evaluator")
+        types = {evaluator.verdict_type for evaluator in self.evaluators}
+        if len(types) > 1:
+            names = ", ".join(sorted(found.__name__ for found in types))
+            raise InputError(f"the evaluators of a Fallback must share one verdict type, not {names}")
+        if self.below is not None and not 0 <= self.below <= 1:
+            raise InputError(f"below={self.below} must be from 0 to 1")
+
+    @property
+    def name(self) -> str:
+        """The first evaluator's name: the chain answers its question."""
+        return self.evaluators[0].name
+
+    @property
+    def version(self) -> str:
+        """Of every evaluator, and of the settings where they differ from the defaults."""
+        chain = "+".join(f"{evaluator.name}@{evaluator.version}" for evaluator in self.evaluators)
+        below = "" if self.below is None else f":below={self.below!r}"
+        return f"{chain}{below}{':on_failure' if self.on_failure else ''}"
+
+    @property
+    def verdict_type(self) -> type[V]:
+        """The verdict type that all of them share."""
+        return self.evaluators[0].verdict_type
+
+    async def evaluate(self, given: I, /) -> Result[V]:
+        """The first verdict or skip. Its latency and cost are those of all the evaluators that were asked."""
+        asked: list[Result[V]] = []
+        for evaluator in self.evaluators:
+            asked.append(self._weighed(await evaluator.evaluate(given)))
+            if not isinstance(asked[-1], (HandOff, Failure) if self.on_failure else HandOff):
+                break
+        last = asked[-1]
+        return replace(
+            last,
+            evaluator=self.name,
+            version=self.version,
+            latency=_total([result.latency for result in asked]),
+            cost=_total([result.cost for result in asked]),
+        )
+
+    def _weighed(self, result: Result[V]) -> Result[V]:
+        if self.below is None or not isinstance(result, Verdict) or not result.confidence:
+            return result
+        field_name, lowest = min(result.confidence.items(), key=lambda item: item[1])
+        if lowest >= self.below:
+            return result
+        return HandOff(
+            f"confidence of {field_name} is {lowest:.3g}, under {self.below:.3g}",
+            result.evaluator,
+            result.version,
+            result.about,
+            result.latency,
+            result.cost,
+            result.as_of,
+            result,
+        )
+
+
+def _total(amounts: list[float | None]) -> float | None:
+    """The sum, or None as soon as one amount is unknown: an unknown cost is not 0."""
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if len(known) == len(amounts) else None
+
+
+__all__ = ["Answer", "Evaluator", "Fallback", "FunctionEvaluator"]

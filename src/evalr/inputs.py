@@ -1,0 +1,520 @@
+"""What happened, in terms that any application's log can be put in.
+
+Three inputs are read from logs (`Transcript`, `Session`, `History`), and two are cut from them: a `Wait` is one time that an
+agent waited on a person (`Session.waits`), a `Draft` is one text that an agent wrote (`History.drafts`). All are frozen.
+Events are kept in the order of their times; events at the same time keep the order given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from operator import attrgetter
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+from evalr.errors import InputError
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Field types. Each is checked in the validator's compiled code: a Python call per field would halve the reading speed.
+# ---------------------------------------------------------------------------------------------------------------------
+
+EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)
+LATEST = datetime(2200, 1, 1, tzinfo=UTC)
+
+TIME_RULE = (
+    "a time needs its zone and a year from 1900 to 2199: write it as 2026-09-28T09:00:00Z or with an offset such as +02:00; "
+    "in Python, datetime(..., tzinfo=UTC)"
+)
+
+
+class _TimeType:
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        aware = core_schema.datetime_schema(tz_constraint="aware", ge=EARLIEST, lt=LATEST)
+        return core_schema.custom_error_schema(aware, "time", custom_error_message=TIME_RULE)
+
+
+def without_lone_surrogates(text: str) -> str:
+    """The text with each lone surrogate, which no file or database can store, replaced by U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _repaired(value: object) -> str:
+    if isinstance(value, str) and value:
+        return without_lone_surrogates(value)
+    raise ValueError("not a text")
+
+
+class _TextType:
+    """A text that can be stored anywhere: lone surrogates are replaced on the way in."""
+
+    min_length = 0
+    numbers = False
+    rule = "must be a text"
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        # The length limit is what makes the compiled check refuse a lone surrogate, which only then costs a Python call.
+        clean = core_schema.str_schema(min_length=cls.min_length, coerce_numbers_to_str=cls.numbers)
+        repair = core_schema.no_info_plain_validator_function(_repaired)
+        either = core_schema.union_schema([clean, repair], mode="left_to_right")
+        return core_schema.custom_error_schema(either, "text", custom_error_message=cls.rule)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        length = {"minLength": cls.min_length} if cls.min_length else {}
+        return {"type": ["string", "number"] if cls.numbers else "string", **length}
+
+
+class _NameType(_TextType):
+    """An id or a name: not empty; a number in a log counts as its text."""
+
+    min_length = 1
+    numbers = True
+    rule = "must be a text that is not empty, or a number"
+
+
+Time = Annotated[datetime, _TimeType]
+Text = Annotated[str, _TextType]
+Name = Annotated[str, _NameType]
+
+Role = Literal["person", "agent", "tool", "system"]
+Attributes = dict[str, Name | list[Name]]
+
+
+class _Event(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    at: Time
+    role: Role
+
+
+_E = TypeVar("_E", bound=_Event)
+_time_of = attrgetter("at")
+
+
+def _in_time_order(events: list[_E]) -> list[_E]:
+    earlier = EARLIEST
+    for event in events:
+        if event.at < earlier:
+            return sorted(events, key=_time_of)
+        earlier = event.at
+    return events
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Who and what a result is about
+# ---------------------------------------------------------------------------------------------------------------------
+
+Subject = tuple[str, str | None, str | None, str | None]
+
+
+class About(NamedTuple):
+    """What a result is about: carried from the input to every result made of it.
+
+    The subject (kind, user, session, id) is unique: session ids alone are not, since users share them in real logs.
+    """
+
+    kind: str
+    id: str | None = None
+    user: str | None = None
+    session: str | None = None
+    at: datetime | None = None
+    read_at: datetime | None = None
+    arm: str | None = None
+    weight: float | None = None
+    attributes: dict[str, str | list[str]] | None = None
+
+    @property
+    def subject(self) -> Subject | None:
+        """(kind, user, session, id), or None where the input had no id."""
+        return None if self.id is None else (self.kind, self.user, self.session, self.id)
+
+
+class Input(BaseModel):
+    """The fields that every input may carry.
+
+    Attributes:
+        id: its name, unique together with kind, user and session.
+        user: the person it belongs to; intervals are computed over users where they are known.
+        arm: the side of an A/B test it was on, such as "treatment" or "control"; None is untagged.
+        at: when it happened; by default the time of its first event.
+        read_at: when its log was read. It stands in for a later reading time.
+        attributes: texts to group by, such as agent, version or directory; a list puts it into several groups.
+        weight: how many such inputs it stands for in a sample; positive.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    kind: ClassVar[str] = "input"
+
+    id: Name | None = None
+    user: Name | None = None
+    arm: Name | None = None
+    at: Time | None = None
+    read_at: Time | None = None
+    attributes: Attributes = Field(default_factory=dict)
+    weight: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+
+    def first_event(self) -> datetime | None:
+        """The time of the first event, or None where there is none or it has no time."""
+        return None
+
+    def about(self) -> About:
+        """What a result made of this input is about."""
+        at = self.at
+        if at is None:
+            at = self.first_event()
+        return About(
+            self.kind, self.id, self.user, self._parent(), at, self.read_at, self.arm, self.weight, self.attributes
+        )
+
+    def _parent(self) -> str | None:
+        return None
+
+
+Clock = Callable[[], datetime]
+Now = datetime | Clock
+
+
+def utc_now() -> datetime:
+    """The wall clock: the default reading time where a log says none."""
+    return datetime.now(UTC)
+
+
+def resolve_now(now: Now) -> datetime:
+    """The reading time that `now` stands for: itself, or what the clock says. A naive time is refused."""
+    time = now if isinstance(now, datetime) else now()
+    if time.tzinfo is None:
+        raise InputError(f"now={time.isoformat()} has no time zone: pass an aware datetime, such as datetime.now(UTC)")
+    return time
+
+
+def reading_time(given: Input, now: datetime) -> datetime:
+    """When the input was read: `now`, or its own `read_at` where that is earlier."""
+    return given.read_at if given.read_at is not None and given.read_at < now else now
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Sessions
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class Activity(_Event):
+    """One thing that someone did in a session.
+
+    `kind` is open text. Three kinds have a meaning: an agent's `proposal` asks a person to decide and is open until a
+    `resolution` with the same `ref` (or, where neither has one, the next); `closed` ends the session, whoever's it is.
+    """
+
+    kind: Name = "message"
+    ref: Name | None = None
+
+
+class Session(Input):
+    """What people and agents did over one piece of work, as times and roles without any text."""
+
+    kind: ClassVar[str] = "session"
+
+    id: Name
+    activities: Annotated[list[Activity], AfterValidator(_in_time_order)] = Field(default_factory=list)
+
+    def first_event(self) -> datetime | None:
+        """The time of the first activity."""
+        return self.activities[0].at if self.activities else None
+
+    def until(self, now: datetime) -> Sequence[Activity]:
+        """The activities up to and including `now`: what happened later does not exist yet."""
+        activities = self.activities
+        if not activities or activities[-1].at <= now:
+            return activities
+        return [activity for activity in activities if activity.at <= now]
+
+    def waits(self, *, now: datetime) -> list[Wait]:
+        """Each time the agent waited on a person, as seen at `now` (or at `read_at` where that is earlier).
+
+        One wait for each run of agent activity, from its last activity to a person's next; one for each proposal, from the
+        proposal to its resolution. A close ends every wait that is open.
+        """
+        return _waits(self, reading_time(self, resolve_now(now)))
+
+
+WaitFor = Literal["reply", "proposal"]
+WaitEnd = Literal["returned", "closed"]
+
+
+class Wait(Input):
+    """One time that an agent waited on a person: a part of the session named by `session`.
+
+    `of` says for what: a `reply` to what the agent did, or the resolution of a `proposal`. `until` is when it ended,
+    `ended` how (the person returned, or the session was closed); both are None while it is open.
+    """
+
+    kind: ClassVar[str] = "wait"
+
+    session: Name
+    of: WaitFor = "reply"
+    since: Time
+    until: Time | None = None
+    ended: WaitEnd | None = None
+
+    def first_event(self) -> datetime | None:
+        """When the wait began."""
+        return self.since
+
+    def _parent(self) -> str | None:
+        return self.session
+
+
+class OpenProposals:
+    """The proposals of a session that are still open, oldest first, as its activities go by.
+
+    A resolution with a ref resolves the proposal of that ref; one without resolves the oldest proposal without one.
+    """
+
+    def __init__(self) -> None:
+        self.open: list[tuple[int, Activity]] = []
+
+    def see(self, position: int, activity: Activity) -> tuple[int, Activity] | None:
+        """Take the next activity in. Returns the proposal that it resolves, with its position, if it resolves one."""
+        if activity.kind == "proposal" and activity.role == "agent":
+            if activity.ref is None or all(proposal.ref != activity.ref for _, proposal in self.open):
+                self.open.append((position, activity))
+        elif activity.kind == "resolution":
+            for index, (_, proposal) in enumerate(self.open):
+                if proposal.ref == activity.ref:
+                    return self.open.pop(index)
+        return None
+
+    def close(self) -> list[tuple[int, Activity]]:
+        """Take out and return all that are still open."""
+        left, self.open = self.open, []
+        return left
+
+
+def _waits(session: Session, now: datetime) -> list[Wait]:
+    found: list[Wait] = []
+    proposals = OpenProposals()
+    last_word: tuple[int, Activity] | None = None
+
+    def end(of: WaitFor, began: tuple[int, Activity], until: datetime | None, ended: WaitEnd | None) -> None:
+        position, since = began
+        found.append(
+            Wait.model_construct(
+                # Named by where it began, so that a later reading of the same log gives it the same id.
+                id=f"{of}:{position + 1}",
+                user=session.user,
+                arm=session.arm,
+                at=None,
+                read_at=session.read_at,
+                attributes={**session.attributes, "wait": of},
+                weight=session.weight,
+                session=session.id,
+                of=of,
+                since=since.at,
+                until=until,
+                ended=ended,
+            )
+        )
+
+    for position, activity in enumerate(session.until(now)):
+        if activity.kind == "closed":
+            for proposal in proposals.close():
+                end("proposal", proposal, activity.at, "closed")
+            if last_word is not None:
+                end("reply", last_word, activity.at, "closed")
+                last_word = None
+            continue
+        resolved = proposals.see(position, activity)
+        if resolved is not None:
+            end("proposal", resolved, activity.at, "returned")
+        if activity.role == "agent":
+            last_word = (position, activity)
+        elif activity.role == "person" and last_word is not None:
+            end("reply", last_word, activity.at, "returned")
+            last_word = None
+    for proposal in proposals.close():
+        end("proposal", proposal, None, None)
+    if last_word is not None:
+        end("reply", last_word, None, None)
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Histories
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class Revision(_Event):
+    """One version of an artifact's text, and who wrote it. `attributes` are for what differs from revision to revision."""
+
+    text: Text
+    id: Name | None = None
+    attributes: Attributes = Field(default_factory=dict)
+
+
+class History(Input):
+    """The versions of one artifact (a document, a file) that people and agents both wrote."""
+
+    kind: ClassVar[str] = "history"
+
+    id: Name
+    revisions: Annotated[list[Revision], AfterValidator(_in_time_order)] = Field(default_factory=list)
+
+    def first_event(self) -> datetime | None:
+        """The time of the first revision."""
+        return self.revisions[0].at if self.revisions else None
+
+    def drafts(self, *, now: datetime | None = None) -> list[Draft]:
+        """Each revision that an agent wrote, with the one before it and what people made of it, as seen at `now`."""
+        moment = reading_time(self, resolve_now(now)) if now is not None else self.read_at
+        revisions = self.revisions if moment is None else [r for r in self.revisions if r.at <= moment]
+        found: list[Draft] = []
+        for index, revision in enumerate(revisions):
+            if revision.role != "agent":
+                continue
+            people: list[Revision] = []
+            superseded = None
+            for later in revisions[index + 1 :]:
+                if later.role == "agent":
+                    superseded = later.at
+                    break
+                if later.role == "person":
+                    people.append(later)
+            found.append(
+                Draft.model_construct(
+                    id=revision.id or str(index + 1),
+                    user=self.user,
+                    arm=self.arm,
+                    at=None,
+                    read_at=self.read_at,
+                    attributes={**self.attributes, **revision.attributes},
+                    weight=self.weight,
+                    history=self.id,
+                    written=revision.at,
+                    before=revisions[index - 1].text if index else None,
+                    text=revision.text,
+                    people=people,
+                    superseded=superseded,
+                )
+            )
+        return found
+
+
+class Draft(Input):
+    """One text that an agent wrote: a part of the history named by `history`.
+
+    `before` is the text it replaced (None where it began the artifact), `people` the revisions that people made of it
+    before the agent wrote again, and `superseded` the time at which it did.
+    """
+
+    kind: ClassVar[str] = "draft"
+
+    history: Name
+    written: Time
+    before: Text | None = None
+    text: Text
+    people: Annotated[list[Revision], AfterValidator(_in_time_order)] = Field(default_factory=list)
+    superseded: Time | None = None
+
+    def first_event(self) -> datetime | None:
+        """When the agent wrote it."""
+        return self.written
+
+    def _parent(self) -> str | None:
+        return self.history
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Transcripts
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class ToolCall(BaseModel):
+    """One call of a tool within a turn; `status` is the log's own word, such as "ok" or "error"."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Name
+    id: Name | None = None
+    arguments: Any = None
+    status: Name | None = None
+    error: Text | None = None
+    result: Any = None
+
+
+def _no_text(value: object) -> object:
+    return "" if value is None else value
+
+
+class _TurnTextType(_TextType):
+    """Logs write null where an agent only called tools."""
+
+    rule = "must be a text or null"
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        text = super().__get_pydantic_core_schema__(source, handler)
+        empty = core_schema.chain_schema(
+            [core_schema.none_schema(), core_schema.no_info_plain_validator_function(_no_text)]
+        )
+        either = core_schema.union_schema([text, empty], mode="left_to_right")
+        return core_schema.custom_error_schema(either, "text", custom_error_message=cls.rule)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"type": ["string", "null"]}
+
+
+class Turn(BaseModel):
+    """One turn of a conversation. `metadata` is open: model, tokens, latency, finish reason, spans."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    role: Role
+    text: Annotated[str, _TurnTextType] = ""
+    id: Name | None = None
+    at: Time | None = None
+    kind: Name = "message"
+    ref: Name | None = None
+    tool_calls: list[ToolCall] = Field(default_factory=list)
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class Transcript(Input):
+    """A conversation about one request: what was asked, each turn, and what came of it."""
+
+    kind: ClassVar[str] = "transcript"
+
+    request: Text
+    turns: list[Turn] = Field(default_factory=list)
+    result: Text | None = None
+
+    def first_event(self) -> datetime | None:
+        """The earliest time of its turns."""
+        return min((turn.at for turn in self.turns if turn.at is not None), default=None)
+
+    def session(self) -> Session | None:
+        """The same conversation as a `Session`, or None where it has no id or a turn has no time."""
+        if self.id is None or not self.turns or any(turn.at is None for turn in self.turns):
+            return None
+        activities = [
+            Activity(at=turn.at, role=turn.role, kind=turn.kind, ref=turn.ref) for turn in self.turns if turn.at
+        ]
+        shared = self.model_dump(include=set(Input.model_fields))
+        return Session(**shared, activities=activities)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Windows
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def check_window(window: timedelta) -> timedelta:
+    """The window itself, when it is a positive length of time."""
+    if not isinstance(window, timedelta) or window <= timedelta(0):
+        raise InputError(f"window={window!r} must be a positive timedelta, such as timedelta(hours=1)")
+    return window

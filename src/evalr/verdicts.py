@@ -1,0 +1,278 @@
+"""Results: what an evaluator said of one input.
+
+One input gives one result: a `Verdict`, or the reason why there is none (`Failure`, `Skip`, `HandOff`). The four are never
+conflated: summaries count each under its own name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import Enum
+from math import isfinite
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+from pydantic import BaseModel
+
+from evalr.errors import DuplicateError, InputError
+from evalr.fields import verdict_fields
+from evalr.inputs import About
+
+V = TypeVar("V", bound=BaseModel)
+V_co = TypeVar("V_co", bound=BaseModel, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict(Generic[V_co]):
+    """A value of a verdict type, and how it came to be.
+
+    Attributes:
+        value: the verdict itself, an instance of the verdict type.
+        evaluator, version: who gave it. Verdicts of several versions are not pooled unless asked to.
+        about: what it is about (`Input.about()`), None for a value given by hand.
+        confidence: from 0 to 1, by field, where the evaluator says.
+        latency: seconds of work, without waiting; None where unknown.
+        cost: US dollars; None where unknown, which is not 0.
+        as_of: the reading time that it depends on, None where it depends on none.
+        flags: what to know of it, such as "truncated"; summaries repeat them.
+    """
+
+    status: ClassVar[str] = "verdict"
+
+    value: V_co
+    evaluator: str
+    version: str = "1"
+    about: About | None = None
+    confidence: Mapping[str, float] | None = None
+    latency: float | None = None
+    cost: float | None = None
+    as_of: datetime | None = None
+    flags: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.cost is not None and not (isfinite(self.cost) and self.cost >= 0):
+            raise InputError(f"cost={self.cost} must be a finite amount from 0; leave it out (None) where it is unknown")
+        for name, value in (self.confidence or {}).items():
+            if not 0 <= value <= 1:
+                raise InputError(f"confidence of {name!r} is {value}: it must be from 0 to 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An evaluator could not answer. `error` says why; `exception` is the error itself where it happened in this process."""
+
+    status: ClassVar[str] = "failed"
+
+    error: str
+    evaluator: str | None = None
+    version: str | None = None
+    about: About | None = None
+    latency: float | None = None
+    cost: float | None = None
+    as_of: datetime | None = None
+    exception: BaseException | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """An evaluator found that its question does not apply, or chose not to ask it. `reason` says why."""
+
+    status: ClassVar[str] = "skipped"
+
+    reason: str
+    evaluator: str | None = None
+    version: str | None = None
+    about: About | None = None
+    latency: float | None = None
+    cost: float | None = None
+    as_of: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HandOff:
+    """An evaluator passes the question on: to the next one of a `Fallback`, or to people. `reason` says why."""
+
+    status: ClassVar[str] = "handed_off"
+
+    reason: str
+    evaluator: str | None = None
+    version: str | None = None
+    about: About | None = None
+    latency: float | None = None
+    cost: float | None = None
+    as_of: datetime | None = None
+    verdict: Verdict[Any] | None = None
+
+
+Result = Verdict[V] | Failure | Skip | HandOff
+NO_VERDICT = (Failure, Skip, HandOff)
+
+Duplicates = Literal["error", "first", "latest"]
+
+
+def about_of(result: object) -> About | None:
+    """What a result is about; None for a plain value."""
+    return result.about if isinstance(result, Verdict | Failure | Skip | HandOff) else None
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Scores
+# ---------------------------------------------------------------------------------------------------------------------
+
+ScoreValue = bool | int | float | str | list[Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One field of a verdict as a named value, for stores of scores.
+
+    `id` is the same for a later reading of the same subject by the same evaluator version, and never that of another
+    subject; it is None where the verdict is about nothing in particular.
+    """
+
+    name: str
+    value: ScoreValue
+    id: str | None
+    about: About | None
+    evaluator: str
+    version: str
+    as_of: datetime | None
+
+
+def scores(verdict: Verdict[Any]) -> list[Score]:
+    """Every field of a verdict as a score named `evaluator.field`, such as `drop_off.outcome`."""
+    subject = verdict.about.subject if verdict.about is not None else None
+    found = []
+    verdict_type: type[BaseModel] = type(verdict.value)
+    for verdict_field in verdict_fields(verdict_type):
+        name = f"{verdict.evaluator}.{verdict_field.name}"
+        # A JSON list keeps the parts apart whatever characters they hold.
+        key = None if subject is None else json.dumps([*subject, name, verdict.version], ensure_ascii=True)
+        value = _plain(getattr(verdict.value, verdict_field.name))
+        found.append(Score(name, value, key, verdict.about, verdict.evaluator, verdict.version, verdict.as_of))
+    return found
+
+
+def _plain(value: Any) -> ScoreValue:
+    if isinstance(value, Enum):
+        return _plain(value.value)
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    plain: ScoreValue = value
+    return plain
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Choosing and tagging results
+# ---------------------------------------------------------------------------------------------------------------------
+
+R = TypeVar("R")
+
+
+def one_per_subject(results: Iterable[R], *, duplicates: Duplicates = "error") -> Iterator[R]:
+    """The results with at most one for each subject; plain values and subjects without an id pass as they are.
+
+    "error" raises at the second result of a subject, "first" keeps the first, "latest" the one with the latest `as_of`, or,
+    among equals, the last given.
+
+    Raises:
+        DuplicateError: names the subject and both positions, counted from 0.
+    """
+    if duplicates == "latest":
+        return _latest(results)
+    if duplicates in ("error", "first"):
+        return _first(results, strict=duplicates == "error")
+    raise InputError(f"duplicates={duplicates!r} must be 'error', 'first' or 'latest'")
+
+
+def _subject(result: object) -> Hashable:
+    about = about_of(result)
+    return None if about is None else about.subject
+
+
+def _first(results: Iterable[R], *, strict: bool) -> Iterator[R]:
+    seen: dict[Hashable, int] = {}
+    for position, result in enumerate(results):
+        subject = _subject(result)
+        if subject is not None:
+            earlier = seen.setdefault(subject, position)
+            if earlier != position:
+                if not strict:
+                    continue
+                raise DuplicateError(
+                    f"results {earlier} and {position} are both about {describe(result)}: keep one for each subject, or "
+                    "pass duplicates='first' or duplicates='latest'"
+                )
+        yield result
+
+
+def _latest(results: Iterable[R]) -> Iterator[R]:
+    kept: list[R] = []
+    places: dict[Hashable, int] = {}
+    for result in results:
+        subject = _subject(result)
+        place = places.setdefault(subject, len(kept)) if subject is not None else len(kept)
+        if place == len(kept):
+            kept.append(result)
+        elif _not_older(result, kept[place]):
+            kept[place] = result
+    return iter(kept)
+
+
+def _not_older(result: object, other: object) -> bool:
+    time, other_time = getattr(result, "as_of", None), getattr(other, "as_of", None)
+    return time is None or other_time is None or time >= other_time
+
+
+def describe(result: object) -> str:
+    """The subject of a result as people would name it, quoted, since it is text from a log."""
+    about = about_of(result)
+    if about is None or about.id is None:
+        return "a value without an id"
+    parts = [f"{about.kind} {about.id!r}"]
+    if about.session is not None:
+        parts.append(f"of {about.session!r}")
+    if about.user is not None:
+        parts.append(f"of user {about.user!r}")
+    return " ".join(parts)
+
+
+def tag(
+    results: Iterable[Result[V]], other: Iterable[Result[Any]], name: str, read: Callable[[Any], str | None]
+) -> list[Result[V]]:
+    """The results, with another measure's reading of the same session (or artifact) as an attribute to group by.
+
+    Args:
+        results: those to tag. Each keeps its order and, where nothing is known of it, its attributes.
+        other: the other measure's results, matched by user and session (an input's `session`, or else its own id).
+        name: the attribute's name.
+        read: the text to put there, from a verdict's value; None puts nothing.
+
+    Example:
+        `tag(completions, drop_offs, "drop_off", lambda v: v.outcome)` lets completion be grouped by how sessions ended.
+    """
+    readings: dict[tuple[str | None, str], list[str]] = {}
+    for result in other:
+        key = _session_of(result)
+        if key is None or not isinstance(result, Verdict):
+            continue
+        text = read(result.value)
+        if text is not None and text not in readings.setdefault(key, []):
+            readings[key].append(text)
+    tagged: list[Result[V]] = []
+    for result in results:
+        found = readings.get(key) if (key := _session_of(result)) is not None else None
+        if found and result.about is not None:
+            texts: str | list[str] = found[0] if len(found) == 1 else list(found)
+            attributes = {**(result.about.attributes or {}), name: texts}
+            result = replace(result, about=result.about._replace(attributes=attributes))
+        tagged.append(result)
+    return tagged
+
+
+def _session_of(result: object) -> tuple[str | None, str] | None:
+    about = about_of(result)
+    session = None if about is None else about.session or about.id
+    return None if about is None or session is None else (about.user, session)
