@@ -1,0 +1,67 @@
+# The environment is the project's own: nothing is installed outside $(VENV).
+VENV ?= .venv
+PYTHON ?= python3
+PYTEST_ARGS ?= -n auto
+UPGRADE ?=
+
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" $(UPGRADE)
+# The theme prints a notice about a release that the lock excludes.
+MKDOCS := DISABLE_MKDOCS_2_WARNING=true NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test docs bench lock clean
+
+help:  ## list what can be made
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 15
+
+demo: $(VENV)/.installed  ## install what evalr needs to run, then measure the sample logs it ships
+	$(BIN)/evalr demo
+
+test: $(VENV)/.installed-dev  ## lint, format, types, floors, tests, docs
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest $(PYTEST_ARGS)
+	$(MKDOCS) build --strict --quiet --site-dir $(abspath $(VENV))/site
+
+docs: $(VENV)/.installed-dev  ## build the documentation into site/
+	$(MKDOCS) build --strict --site-dir $(CURDIR)/site
+
+bench: $(VENV)/.installed-dev  ## run the benchmarks, one process, nothing else beside them
+	$(BIN)/pytest benchmarks -p no:xdist --benchmark-enable --benchmark-only
+
+lock:  ## refresh requirements/*.lock from pyproject.toml (make lock UPGRADE=--upgrade for newer releases)
+	$(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check uv
+	.venv-lock/bin/$(LOCK) pyproject.toml --all-extras --group dev --output-file requirements/dev.lock
+	.venv-lock/bin/$(LOCK) pyproject.toml --group build --constraints requirements/dev.lock --output-file requirements/runtime.lock
+
+clean:  ## remove environments, builds and caches
+	rm -rf .venv .venv-* build dist site .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Stamps: an environment is brought up to date only when a lock or pyproject.toml is newer.
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v < (3, 14) else "evalr needs Python 3.11, 3.12 or 3.13, and $(PYTHON) is %d.%d. Name another one:  make PYTHON=python3.13 ..." % v)'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.locked: requirements/runtime.lock | $(VENV)/.created
+	$(INSTALL) --require-hashes --requirement $<
+	@touch $@
+
+$(VENV)/.locked-dev: requirements/dev.lock | $(VENV)/.created
+	$(INSTALL) --require-hashes --requirement $<
+	@touch $@
+
+$(VENV)/.installed: pyproject.toml $(VENV)/.locked
+	$(INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml $(VENV)/.locked-dev
+	$(INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@ $(VENV)/.locked $(VENV)/.installed
