@@ -1,0 +1,1 @@
+"""From a tally to a number with its interval: one file per question."""

@@ -1,0 +1,69 @@
+"""What every interval is made of: its limits, how they were reached, and the quantiles behind them."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import NamedTuple
+
+from evalr.errors import InputError
+
+
+class Interval(NamedTuple):
+    """Two limits and how they were computed, or no limits and the reason why."""
+
+    low: float | None
+    high: float | None
+    variance: float | None
+    """Of the estimate, as measured (cluster-robust where rows are clustered); None where it is not known."""
+    method: str
+    """Name and version of what made the limits; `none` where nothing did."""
+    effective_n: float | None
+    """How many independent trials the rows are worth, where the method uses such a number."""
+    reason: str | None = None
+    """Why there are no limits, or why they rest on a worst case."""
+
+
+def no_interval(reason: str, variance: float | None = None) -> Interval:
+    """No limits, because of `reason`."""
+    return Interval(None, None, variance, "none", None, reason)
+
+
+def tail(level: float) -> float:
+    """The probability above the upper limit of a two-sided interval. Raises InputError outside 0..1."""
+    if not 0 < level < 1:
+        raise InputError(f"level must lie between 0 and 1, both excluded, not {level}")
+    return (1 - level) / 2
+
+
+def normal_quantile(level: float) -> float:
+    """The z of a two-sided interval: 1.96 for 0.95."""
+    return -NormalDist().inv_cdf(tail(level))
+
+
+def t_quantile(level: float, df: float) -> float:
+    """Student's t of a two-sided interval with `df` degrees of freedom."""
+    from scipy.special import stdtrit
+
+    return -float(stdtrit(df, tail(level)))
+
+
+def around(low: float, value: float, high: float, *, floor: float, ceiling: float) -> tuple[float, float]:
+    """Limits that hold the value, stay in floor..ceiling and differ, whatever rounding did to them."""
+    low = max(floor, min(low, value))
+    high = min(ceiling, max(high, value))
+    if low == high:
+        return max(floor, math.nextafter(low, -math.inf)), min(ceiling, math.nextafter(high, math.inf))
+    return low, high
+
+
+def log_minus_log(share: float, variance: float, quantile: float) -> tuple[float, float]:
+    """Limits for a share in 0..1, both excluded, on the log(-log) scale: `S ** exp(±q se / (S |log S|))`.
+
+    Kalbfleisch & Prentice 1980, section 1.4.
+    """
+    log_share = math.log(share)
+    stretch = quantile * math.sqrt(variance) / (share * -log_share)
+    # beyond this the limits are 0 and 1 in floating point, and exp would overflow
+    stretch = min(stretch, 700.0)
+    return math.exp(log_share * math.exp(stretch)), math.exp(log_share * math.exp(-stretch))

@@ -1,0 +1,1 @@
+"""Sums that add: what results leave behind once they have been counted."""
