@@ -8,6 +8,11 @@ from typing import NamedTuple
 
 from evalr.errors import InputError
 
+NOTHING_COUNTED = "nothing was counted"
+SINGLE_CLUSTER = "a single cluster shows no variation between clusters"
+ALL_ALIKE = "all clusters are alike: each counts as one trial"
+NO_VARIATION = "all clusters have the same mean, and no bounds say how far the next may lie"
+
 
 class Interval(NamedTuple):
     """Two limits and how they were computed, or no limits and the reason why."""

@@ -7,7 +7,17 @@ from fractions import Fraction
 from typing import Literal
 
 from evalr.errors import InputError
-from evalr.estimates.interval import Interval, around, no_interval, normal_quantile, t_quantile, tail
+from evalr.estimates.interval import (
+    ALL_ALIKE,
+    NOTHING_COUNTED,
+    SINGLE_CLUSTER,
+    Interval,
+    around,
+    no_interval,
+    normal_quantile,
+    t_quantile,
+    tail,
+)
 from evalr.tallies.moments import Moments
 
 RateMethod = Literal["wilson", "wilson_cr1", "jeffreys", "clopper_pearson"]
@@ -50,7 +60,7 @@ def clopper_pearson(k: float, n: float, level: float) -> tuple[float, float]:
 
 
 def rate_interval(
-    moments: Moments, *, level: float = 0.95, method: RateMethod = "wilson", units: int | None = None
+    moments: Moments, *, level: float = 0.95, method: RateMethod = "wilson", units: float | None = None
 ) -> Interval:
     """The interval of `moments.y / moments.m`, a share of 0..1.
 
@@ -69,7 +79,8 @@ def rate_interval(
     Where every cluster has the same share, the variance says nothing: the effective n is then Kish's, as if a
     cluster always acted as one. Nothing counted, or a single cluster: no limits, and a reason.
 
-    `units` is how many trials were counted, where `m` is not that (sampling weights). Raises InputError for a
+    `units` is how many trials were counted, where `m` is not that (sampling weights): an effective n is at
+    most that. Raises InputError for a
     rate outside 0..1, an unknown method or a level outside 0..1.
     """
     if method not in METHODS:
@@ -77,7 +88,7 @@ def rate_interval(
     tail(level)
     ratio = moments.ratio
     if ratio is None:
-        return no_interval("nothing was counted")
+        return no_interval(NOTHING_COUNTED)
     if not 0 <= ratio <= 1:
         raise InputError(f"a rate counts hits of a total, 0 to all of them, not {moments.y} of {moments.m}")
     p = float(ratio)
@@ -87,12 +98,11 @@ def rate_interval(
         return Interval(*_limits(limits, p), p * (1 - p) / n, _PLAIN[method], float(n))
     variance = moments.robust_variance()
     if variance is None:
-        return no_interval("a single cluster shows no variation between clusters")
+        return no_interval(SINGLE_CLUSTER)
     if variance == 0:
         kish = float(Fraction(moments.m) ** 2 / moments.mm)
         limits = _plain(method, p * kish, kish, level)
-        reason = "all clusters have the same share: each counts as one trial"
-        return Interval(*_limits(limits, p), 0.0, _KISH[method], kish, reason)
+        return Interval(*_limits(limits, p), 0.0, _KISH[method], kish, ALL_ALIKE)
     trials = float(moments.m if units is None else units)
     n_effective = min(trials, effective_n(moments) if method == "wilson_cr1" else padded_effective_n(moments))
     t = t_quantile(level, moments.clusters - 1)

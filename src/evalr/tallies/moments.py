@@ -48,6 +48,8 @@ class Moments(NamedTuple):
     @classmethod
     def of_row(cls, y: Exact, m: Exact) -> Moments:
         """The moments of one row that is its own cluster."""
+        if m > 0:
+            return cls(1, 1, y, m, y * y, y * m, m * m, 1)
         return cls.of_clusters([(y, m, 1)])
 
     @classmethod
