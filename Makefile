@@ -5,7 +5,8 @@ PYTEST_ARGS ?= -n auto
 UPGRADE ?=
 
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Twice quiet: errors are shown, a machine's own package settings are not discussed.
+INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" $(UPGRADE)
 # The theme prints a notice about a release that the lock excludes.
 MKDOCS := DISABLE_MKDOCS_2_WARNING=true NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs
