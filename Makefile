@@ -8,8 +8,8 @@ BIN := $(VENV)/bin
 # Twice quiet: errors are shown, a machine's own package settings are not discussed.
 INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" $(UPGRADE)
-# The theme prints a notice about a release that the lock excludes.
-MKDOCS := DISABLE_MKDOCS_2_WARNING=true NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs
+# The theme's notice about its successor is answered in mkdocs.yml.
+MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
