@@ -13,15 +13,14 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 from evalr.errors import InputError
 from evalr.fields import verdict_fields
 from evalr.inputs import Input, Now, reading_time, resolve_now
-from evalr.verdicts import Failure, HandOff, Result, Skip, V, Verdict
+from evalr.verdicts import Failure, HandOff, Result, Skip, V, V_co, Verdict
 
 I_contra = TypeVar("I_contra", bound=Input, contravariant=True)
 I = TypeVar("I", bound=Input)  # noqa: E741
-Answer = V | Skip | HandOff
 
 
 @runtime_checkable
-class Evaluator(Protocol[I_contra, V]):
+class Evaluator(Protocol[I_contra, V_co]):
     """Anything that gives one result per input: a computed measure, a judge, a classifier, people."""
 
     @property
@@ -33,10 +32,10 @@ class Evaluator(Protocol[I_contra, V]):
         """Changes whenever its answers may."""
 
     @property
-    def verdict_type(self) -> type[V]:
+    def verdict_type(self) -> type[V_co]:
         """The type of its verdicts' values."""
 
-    async def evaluate(self, given: I_contra, /) -> Result[V]:
+    async def evaluate(self, given: I_contra, /) -> Result[V_co]:
         """The result for one input. What goes wrong on the way is a `Failure`, not an error."""
 
 
@@ -60,7 +59,7 @@ class FunctionEvaluator(Generic[I, V]):
 
     name: str
     version: str
-    function: Callable[..., Answer[V] | Awaitable[Answer[V]]]
+    function: Callable[..., V | Skip | HandOff | Awaitable[V | Skip | HandOff]]
     input_type: type[I]
     verdict_type: type[V]
     now: Now | None = field(default=None, kw_only=True)
@@ -112,7 +111,7 @@ class FunctionEvaluator(Generic[I, V]):
         as_of = arguments[1] if self.now is not None else None
         if isinstance(answer, self.verdict_type):
             return Verdict(answer, self.name, self.version, given.about(), None, latency, None, as_of)
-        stamp = {
+        stamp: dict[str, Any] = {
             "evaluator": self.name,
             "version": self.version,
             "about": given.about(),
@@ -205,6 +204,3 @@ def _total(amounts: list[float | None]) -> float | None:
     """The sum, or None as soon as one amount is unknown: an unknown cost is not 0."""
     known = [amount for amount in amounts if amount is not None]
     return sum(known) if len(known) == len(amounts) else None
-
-
-__all__ = ["Answer", "Evaluator", "Fallback", "FunctionEvaluator"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from math import isfinite
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
@@ -106,7 +106,7 @@ class HandOff:
     verdict: Verdict[Any] | None = None
 
 
-Result = Verdict[V] | Failure | Skip | HandOff
+Result: TypeAlias = Verdict[V_co] | Failure | Skip | HandOff
 NO_VERDICT = (Failure, Skip, HandOff)
 
 Duplicates = Literal["error", "first", "latest"]

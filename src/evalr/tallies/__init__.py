@@ -1,1 +1,1 @@
-"""Sums that add: what results leave behind once they have been counted."""
+"""Tallies: sums that add up. What is counted, kept small, and merged exactly."""

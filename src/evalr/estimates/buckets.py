@@ -1,0 +1,76 @@
+"""Buckets of time for trends: hours, days, weeks and months of a time zone's own calendar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+from evalr.errors import InputError
+
+Bucket = Literal["hour", "day", "week", "month"]
+
+_MOST_FILLED = 20_000
+"""Beyond this many buckets between the first and the last, only those that hold something are listed."""
+
+
+def zone(tz: str | tzinfo) -> tzinfo:
+    """The time zone that `tz` names, such as "Europe/Berlin"."""
+    if isinstance(tz, tzinfo):
+        return tz
+    try:
+        return ZoneInfo(tz)
+    except (KeyError, ValueError, OSError) as error:
+        raise InputError(f"tz={tz!r} is not a known time zone: use a name such as 'UTC' or 'Europe/Berlin'") from error
+
+
+def bucket_of(at: datetime, bucket: Bucket, tz: tzinfo) -> date | datetime:
+    """The first day of the bucket that `at` falls in; for hours, the moment in UTC at which the local hour began."""
+    local = at.astimezone(tz)
+    if bucket == "hour":
+        # Through UTC, so that the hour that is repeated when clocks go back is two buckets.
+        past = timedelta(minutes=local.minute, seconds=local.second, microseconds=local.microsecond)
+        return at.astimezone(UTC) - past
+    day = local.date()
+    if bucket == "day":
+        return day
+    if bucket == "week":
+        return day - timedelta(days=day.weekday())
+    if bucket == "month":
+        return day.replace(day=1)
+    raise InputError(f"bucket={bucket!r} must be 'hour', 'day', 'week' or 'month'")
+
+
+def bucket_words(start: date | datetime, bucket: Bucket) -> str:
+    """The bucket's name, which sorts by time: `2026-09`, `2026-09-28`, `2026-09-28T09:00Z`."""
+    if isinstance(start, datetime):
+        return start.strftime("%Y-%m-%dT%H:%MZ")
+    return start.strftime("%Y-%m") if bucket == "month" else start.isoformat()
+
+
+def buckets_between(names: Iterable[str], bucket: Bucket) -> list[str]:
+    """The names and those of the buckets between them that are missing, in order."""
+    present = sorted(names)
+    if not present:
+        return []
+    filled = [present[0]]
+    current, last = _start(present[0], bucket), _start(present[-1], bucket)
+    while current < last:
+        current = _next(current, bucket)
+        filled.append(bucket_words(current if bucket == "hour" else current.date(), bucket))
+        if len(filled) > _MOST_FILLED:
+            return present
+    # An hour of a zone that changed its offset by half an hour lies between two full ones.
+    return sorted(set(filled) | set(present))
+
+
+def _start(name: str, bucket: Bucket) -> datetime:
+    form = {"hour": "%Y-%m-%dT%H:%MZ", "month": "%Y-%m"}.get(bucket, "%Y-%m-%d")
+    return datetime.strptime(name, form).replace(tzinfo=UTC)
+
+
+def _next(start: datetime, bucket: Bucket) -> datetime:
+    if bucket == "month":
+        return (start + timedelta(days=31)).replace(day=1)
+    return start + {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}[bucket]

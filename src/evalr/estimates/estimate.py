@@ -1,0 +1,179 @@
+"""An estimate: a number, how sure we are of it, and what it counted and left out."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from evalr.errors import MissingExtraError
+from evalr.estimates.words import Unit, count_words, interval_words, value_words
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Status = Literal["ok", "undefined", "not_reached", "degenerate", "inconsistent"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """One number with its interval and its account. Undefined is None with a reason, never NaN and never an invented 0.
+
+    Attributes:
+        name: the summary's.
+        value: the estimate, None where `status` is undefined or not_reached.
+        low, high: limits of the two-sided interval at `level`. Both are None where there is none (`reason` says why); `high`
+            alone is None where the log does not reach it.
+        unit: "share" (0 to 1), "seconds", or a word such as "turns".
+        counts: what went in, by name, such as hits and total, or ended and censored.
+        n: rows that were counted. `noun` is what one is called.
+        clusters: independent groups of rows over which the interval is computed; `clustered_by` says how many of each kind.
+        variance: of the value, cluster-robust where rows are clustered.
+        bounds: where the value could lie whatever the missing verdicts were, None where nothing bounds it.
+        method: name and version of how the interval was computed.
+        status: "ok"; "undefined" (nothing to count); "not_reached" (the log is too short to say); "degenerate" (a value
+            without an interval); "inconsistent".
+        reason: why it is not ok, in words.
+        flags: what to know before using it, such as "low_confidence" (under 30 clusters), "sampled" or "mixed_versions".
+        left_out: results that were not counted, by reason.
+        versions: verdicts counted, by evaluator@version.
+    """
+
+    name: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    level: float = 0.95
+    unit: Unit = "share"
+    noun: str = "result"
+    counts: Mapping[str, float] = field(default_factory=dict)
+    n: int = 0
+    clusters: int = 0
+    clustered_by: Mapping[str, int] = field(default_factory=dict)
+    variance: float | None = None
+    bounds: tuple[float, float] | None = None
+    method: str = "none"
+    status: Status = "ok"
+    reason: str | None = None
+    flags: tuple[str, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    versions: Mapping[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """One line to paste: name, value, interval, counts, and what is missing."""
+        value = value_words(self.value, self.unit)
+        words = [self.name, value, interval_words(self.low, self.high, self.unit)]
+        line = " ".join(word for word in words if word)
+        return " · ".join([line, *self.notes()])
+
+    def notes(self) -> list[str]:
+        """What stands beside the number: counts, clusters, the reason, what was left out, flags."""
+        notes = [count_words(self.n, self.noun)]
+        by = self.cluster_words()
+        if by:
+            notes[0] += f" of {by}"
+        if self.reason:
+            notes.append(self.reason)
+        if self.left_out:
+            notes.append("left out: " + ", ".join(f"{count:,} {reason}" for reason, count in self.left_out.items()))
+        notes += [flag.replace("_", " ") for flag in self.flags]
+        return notes
+
+    def cluster_words(self) -> str:
+        """Over what the interval is computed, where several rows may share a cluster: `311 users`."""
+        return " and ".join(count_words(count, noun) for noun, count in self.clustered_by.items() if count)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field, in plain types that JSON takes."""
+        plain = asdict(self)
+        plain["bounds"] = None if self.bounds is None else list(self.bounds)
+        plain["flags"] = list(self.flags)
+        return plain
+
+    def to_frame(self) -> DataFrame:
+        """One row of a pandas frame with every field. Needs `evalr[pandas]`."""
+        return frame([self.to_dict()])
+
+    def _repr_html_(self) -> str:
+        return html_table(["", "value", "interval", "counted"], [html_row(self.name, self)])
+
+
+class Groups(Mapping[str | None, Estimate]):
+    """One estimate for each group, in the order of the groups' names; results without the attribute come last, under None.
+
+    `overlap` says that a result may be in several groups, so that their counts do not add up to the whole.
+    """
+
+    def __init__(self, by: str, estimates: Mapping[str | None, Estimate], *, overlap: bool = False) -> None:
+        self.by = by
+        self.overlap = overlap
+        self._estimates = dict(estimates)
+
+    def __getitem__(self, group: str | None) -> Estimate:
+        return self._estimates[group]
+
+    def __iter__(self) -> Iterator[str | None]:
+        return iter(self._estimates)
+
+    def __len__(self) -> int:
+        return len(self._estimates)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(by={self.by!r}, {len(self)} groups)"
+
+    def __str__(self) -> str:
+        lines = [f"{self.group_words(group)}: {estimate}" for group, estimate in self.items()]
+        if self.overlap:
+            lines.append("groups overlap: a result may be in several")
+        return "\n".join(lines)
+
+    def group_words(self, group: str | None) -> str:
+        """The group's name, and in words what the group None is."""
+        return f"(no {self.by})" if group is None else group
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """One plain dict a group: `group` and every field of its estimate."""
+        return [{"group": group, **estimate.to_dict()} for group, estimate in self.items()]
+
+    def to_frame(self) -> DataFrame:
+        """A pandas frame with one row a group. Needs `evalr[pandas]`."""
+        return frame(self.to_dicts())
+
+    def _repr_html_(self) -> str:
+        rows = [html_row(self.group_words(group), estimate) for group, estimate in self.items()]
+        note = "<p>Groups overlap: a result may be in several.</p>" if self.overlap else ""
+        return html_table([self.by, "value", "interval", "counted"], rows) + note
+
+
+class Trend(Groups):
+    """One estimate for each bucket of time, in order. A bucket without results is there, and undefined."""
+
+
+def frame(rows: list[dict[str, Any]]) -> DataFrame:
+    """Rows as a pandas frame."""
+    try:
+        import pandas as pd
+    except ModuleNotFoundError as error:
+        if error.name != "pandas":
+            raise
+        raise MissingExtraError("frames need pandas: pip install 'evalr[pandas]'") from error
+    return pd.DataFrame(rows)
+
+
+def html_row(label: str, estimate: Estimate) -> list[str]:
+    """One table row of plain texts."""
+    unit = estimate.unit
+    return [
+        label,
+        value_words(estimate.value, unit),
+        interval_words(estimate.low, estimate.high, unit),
+        " · ".join(estimate.notes()),
+    ]
+
+
+def html_table(head: list[str], rows: list[list[str]]) -> str:
+    """A table of texts, each escaped: they may come from a log."""
+    cells = "".join(f"<th>{html.escape(text)}</th>" for text in head)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"

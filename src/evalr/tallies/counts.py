@@ -1,0 +1,86 @@
+"""Sums of a number over a weight, by cluster: what rates and means are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from evalr.tallies.moments import Exact, Moments
+
+
+class Counts:
+    """Rows (y, m) summed by cluster. Rows without a cluster are clusters of one and are kept as moments, which stay small."""
+
+    __slots__ = ("_loose", "clusters")
+
+    def __init__(self) -> None:
+        self.clusters: dict[Hashable, tuple[Exact, Exact, int]] = {}
+        self._loose: tuple[int, int, Exact, Exact, Exact, Exact, Exact] = (0, 0, 0, 0, 0, 0, 0)
+
+    def add(self, y: Exact, m: Exact, cluster: Hashable | None) -> None:
+        """Add one row: `y` of `m` (0 or more), in a cluster or (None) in one of its own."""
+        if cluster is None:
+            clusters, rows, ys, ms, yy, ym, mm = self._loose
+            self._loose = (clusters + (m > 0), rows + 1, ys + y, ms + m, yy + y * y, ym + y * m, mm + m * m)
+            return
+        row = self.clusters.get(cluster)
+        self.clusters[cluster] = (y, m, 1) if row is None else (row[0] + y, row[1] + m, row[2] + 1)
+
+    def empty(self) -> Counts:
+        """Cells of the same kind without rows."""
+        return Counts()
+
+    def merge(self, other: Counts) -> None:
+        """Add all rows of another part."""
+        clusters, rows, ys, ms, yy, ym, mm = other._loose
+        mine = self._loose
+        self._loose = (
+            mine[0] + clusters,
+            mine[1] + rows,
+            mine[2] + ys,
+            mine[3] + ms,
+            mine[4] + yy,
+            mine[5] + ym,
+            mine[6] + mm,
+        )
+        for cluster, (y, m, count) in other.clusters.items():
+            row = self.clusters.get(cluster)
+            self.clusters[cluster] = (y, m, count) if row is None else (row[0] + y, row[1] + m, row[2] + count)
+
+    @property
+    def loose_clusters(self) -> int:
+        """How many rows without a cluster count as one of their own."""
+        return self._loose[0]
+
+    def moments(self) -> Moments:
+        """The sums over clusters that estimates need."""
+        return Moments(*self._loose, largest=min(self._loose[0], 1)).merge(Moments.of_clusters(self.clusters.values()))
+
+
+class Units:
+    """Rows of one unit (a task's trials, a response's learnings) kept together until they are folded into one.
+
+    A unit's row is (hits, total, missing, cluster): `missing` counts results without a verdict. A unit whose results lie in
+    several clusters becomes a cluster of its own.
+    """
+
+    __slots__ = ("rows",)
+
+    def __init__(self) -> None:
+        self.rows: dict[Hashable, tuple[Exact, Exact, int, Hashable | None]] = {}
+
+    def add(self, unit: Hashable, hits: Exact, total: Exact, missing: int, cluster: Hashable | None) -> None:
+        """Add what one result says of a unit."""
+        row = self.rows.get(unit)
+        if row is not None:
+            hits, total, missing = row[0] + hits, row[1] + total, row[2] + missing
+            cluster = cluster if cluster == row[3] else None
+        self.rows[unit] = (hits, total, missing, cluster)
+
+    def empty(self) -> Units:
+        """Cells of the same kind without rows."""
+        return Units()
+
+    def merge(self, other: Units) -> None:
+        """Add all rows of another part."""
+        for unit, row in other.rows.items():
+            self.add(unit, *row)
