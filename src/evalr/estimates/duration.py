@@ -120,8 +120,8 @@ def incidence(
     """
     if not (at >= 0 and math.isfinite(at)):
         raise InputError(f"at is a time of 0 or more, not {at}")
-    rows = _Rows.checked(after, end, cluster, level)
-    table = _table(rows, until=at)
+    rows = _rows(after, end, cluster, level)
+    table = _table(rows)
     return _incidence(rows, table, at)
 
 
@@ -142,8 +142,8 @@ def quantile(
     """
     if not 0 < q < 1:
         raise InputError(f"q is a share between 0 and 1, both excluded, not {q}")
-    rows = _Rows.checked(after, end, cluster, level)
-    table = _table(rows, until=math.inf)
+    rows = _rows(after, end, cluster, level)
+    table = _table(rows)
     return _quantile(rows, table, q)
 
 
@@ -158,11 +158,11 @@ def curve(
     """The share ended by each of the times at which rows ended, at most `points` of them, spread over the rows."""
     import numpy as np
 
-    rows = _Rows.checked(after, end, cluster, level)
-    table = _table(rows, until=math.inf)
+    rows = _rows(after, end, cluster, level)
+    table = _table(rows)
     size = len(table.times)
     chosen = np.unique(np.linspace(0, size - 1, min(points, size)).round().astype(np.int64)).tolist() if size else []
-    limits = [_limits(rows, table, k) for k in chosen]
+    limits = [_limits(rows, table, k, float(table.times[k])) for k in chosen]
     return Curve(
         [float(table.times[k]) for k in chosen],
         [float(table.share[k]) for k in chosen],
@@ -172,43 +172,45 @@ def curve(
 
 
 class _Rows(NamedTuple):
+    """The rows in the order of time."""
+
     after: NDArray[float64]
     end: NDArray[int8]
     cluster: NDArray[Any] | None
     """From 0, without large gaps; None where every row is its own."""
     clusters: int
+    numbers: int
+    """One more than the highest number of a cluster."""
     largest: int
     level: float
 
-    @classmethod
-    def checked(
-        cls, after: NDArray[float64], end: NDArray[int8], cluster: NDArray[Any] | None, level: float
-    ) -> _Rows:
-        import numpy as np
 
-        tail(level)
-        after = np.asarray(after, dtype=np.float64)
-        end = np.asarray(end)
-        size = len(after)
-        if len(end) != size or (cluster is not None and len(cluster) != size):
-            raise InputError("after, end and cluster must have one entry for each row")
-        if size == 0:
-            return cls(after, end.astype(np.int8), None, 0, 0, level)
-        if not (after.min() >= 0 and after.max() < math.inf):
-            raise InputError("a duration is a finite number of 0 or more")
-        if end.min() < OPEN or end.max() > COMPETING:
-            raise InputError("an end is 0 (still open), 1 (the event) or 2 (ended in another way)")
-        end = end.astype(np.int8, copy=False)
-        if cluster is None:
-            return cls(after, end, None, size, 1, level)
-        cluster = np.asarray(cluster)
-        if cluster.min() < 0 or cluster.max() > 4 * size:
-            cluster = np.unique(cluster, return_inverse=True)[1]
-        sizes = np.bincount(cluster)
-        clusters = int(np.count_nonzero(sizes))
-        if clusters == size:
-            return cls(after, end, None, size, 1, level)
-        return cls(after, end, cluster, clusters, int(sizes.max()), level)
+def _rows(after: NDArray[float64], end: NDArray[int8], cluster: NDArray[Any] | None, level: float) -> _Rows:
+    import numpy as np
+
+    tail(level)
+    after, end = np.asarray(after, dtype=np.float64), np.asarray(end)
+    size = len(after)
+    if len(end) != size or (cluster is not None and len(cluster) != size):
+        raise InputError("after, end and cluster must have one entry for each row")
+    if size == 0:
+        return _Rows(after, end.astype(np.int8), None, 0, 0, 0, level)
+    if not (after.min() >= 0 and after.max() < math.inf):
+        raise InputError("a duration is a finite number of 0 or more")
+    if end.min() < OPEN or end.max() > COMPETING:
+        raise InputError("an end is 0 (still open), 1 (the event) or 2 (ended in another way)")
+    order = np.argsort(after)
+    after, end = after[order], end[order].astype(np.int8, copy=False)
+    if cluster is None:
+        return _Rows(after, end, None, size, 0, 1, level)
+    cluster = np.asarray(cluster)
+    if cluster.min() < 0 or cluster.max() > 4 * size:
+        cluster = np.unique(cluster, return_inverse=True)[1]
+    sizes = np.bincount(cluster)
+    clusters = int(np.count_nonzero(sizes))
+    if clusters == size:
+        return _Rows(after, end, None, size, 0, 1, level)
+    return _Rows(after, end, cluster[order], clusters, len(sizes), int(sizes.max()), level)
 
 
 class _Table(NamedTuple):
@@ -220,36 +222,29 @@ class _Table(NamedTuple):
     ends: NDArray[int64]
     """Events and competing ends."""
     weight: NDArray[float64]
-    """What one end adds to its share: still open just before, over those at risk."""
+    """What one event adds to the share: those still open just before, over those at risk."""
     share: NDArray[float64]
     """For which the event has happened."""
 
 
-def _table(rows: _Rows, *, until: float) -> _Table:
-    """The curves up to `until`.
+def _table(rows: _Rows) -> _Table:
+    """The curves over all times.
 
     Between two censorings the survivors' product telescopes to a ratio of two counts, so it is computed as that: half
     of all is then exactly one half, and rounding grows with the censorings, not with the rows.
     """
     import numpy as np
 
-    size = len(rows.after)
-    early = rows.after <= until if until < math.inf else np.ones(size, dtype=bool)
-    event_times, event_counts = np.unique(rows.after[early & (rows.end == EVENT)], return_counts=True)
-    other_times, other_counts = np.unique(rows.after[early & (rows.end == COMPETING)], return_counts=True)
-    if len(other_times):
-        times = np.union1d(event_times, other_times)
-        events = np.zeros(len(times), dtype=np.int64)
-        events[np.searchsorted(times, event_times)] = event_counts
-        ends = events.copy()
-        ends[np.searchsorted(times, other_times)] += other_counts
-    else:
-        times, events, ends = event_times, event_counts, event_counts
-    censored = np.sort(rows.after[early & (rows.end == OPEN)])
-    ended_before = np.cumsum(ends) - ends
-    at_risk = size - ended_before - np.searchsorted(censored, times, side="left")
-    if len(times) == 0:
-        return _Table(times, at_risk, events, ends, times, times)
+    over = rows.end != OPEN
+    ended_at = rows.after[over]
+    if len(ended_at) == 0:
+        none = np.zeros(0, dtype=np.int64)
+        return _Table(ended_at, none, none, none, ended_at, ended_at)
+    first = np.flatnonzero(np.concatenate(([True], ended_at[1:] != ended_at[:-1])))
+    times = ended_at[first]
+    ends = np.diff(first, append=len(ended_at))
+    events = np.add.reduceat(rows.end[over] == EVENT, first, dtype=np.int64)
+    at_risk = len(rows.after) - np.searchsorted(rows.after, times, side="left")
 
     left = at_risk - ends
     starts = np.flatnonzero(np.concatenate(([True], at_risk[1:] != left[:-1])))
@@ -264,7 +259,7 @@ def _table(rows: _Rows, *, until: float) -> _Table:
     weight = (open_at_start / at_risk[starts])[stretch]
     within = open_at_start[stretch] * (happened - before_start[stretch]) / at_risk[starts][stretch]
     share = np.minimum(share_at_start[stretch] + within, 1.0)
-    if left[-1] == 0 and len(other_times) == 0:
+    if left[-1] == 0 and happened[-1] == ends.sum():
         share[-1] = 1.0
     return _Table(times, at_risk, events, ends, weight, share)
 
@@ -273,43 +268,48 @@ def _incidence(rows: _Rows, table: _Table, at: float) -> Incidence:
     import numpy as np
 
     size = len(rows.after)
-    at_risk = int(np.count_nonzero(rows.after >= at))
-    ended = int(table.events.sum())
-    competed = int(table.ends.sum()) - ended
-    censored = int(np.count_nonzero((rows.after < at) & (rows.end == OPEN)))
-    longest = float(rows.after.max()) if size else None
+    before, until = (int(np.searchsorted(rows.after, at, side=side)) for side in ("left", "right"))
+    ended, competed = (int(np.count_nonzero(rows.end[:until] == kind)) for kind in (EVENT, COMPETING))
+    censored = int(np.count_nonzero(rows.end[:before] == OPEN))
+    longest = float(rows.after[-1]) if size else None
     status: Status = "ok"
     reason = None
     value = None
+    interval = None
     if longest is None:
         status, reason = "undefined", NOTHING_COUNTED
-    elif longest < at and ended + competed < size:
-        last = len(table.times) - 1
-        if last < 0 or table.at_risk[last] > table.ends[last]:
-            status = "not_reached"
-            reason = f"nobody was followed as long as {at:g}: the longest duration is {longest:g}"
-    if status == "ok":
-        last = len(table.times) - 1
-        value = float(table.share[last]) if last >= 0 else 0.0
-        interval = _limits(rows, table, last, at=at)
+    elif longest < at and (rows.end[rows.after == longest] == OPEN).any():
+        status = "not_reached"
+        reason = f"nobody was followed as long as {at:g}: the longest duration is {longest:g}"
     else:
-        interval = no_interval(reason or "")
+        last = int(np.searchsorted(table.times, at, side="right")) - 1
+        value = float(table.share[last]) if last >= 0 else 0.0
+        interval = _limits(rows, table, last, at)
     return Incidence(
-        value, interval, status, reason, at_risk, size - censored, ended, competed, censored, rows.clusters, longest
+        value,
+        interval or no_interval(reason or ""),
+        status,
+        reason,
+        at_risk=size - before,
+        followed=size - censored,
+        ended=ended,
+        competed=competed,
+        censored=censored,
+        clusters=rows.clusters,
+        longest=longest,
     )
 
 
 def _quantile(rows: _Rows, table: _Table, q: float) -> Quantile:
     import numpy as np
 
-    size = len(rows.after)
-    ended = int(table.events.sum())
-    competed = int(table.ends.sum()) - ended
-    longest = float(rows.after.max()) if size else None
+    ended, competed, censored = (int(np.count_nonzero(rows.end == kind)) for kind in (EVENT, COMPETING, OPEN))
+    longest = float(rows.after[-1]) if len(rows.after) else None
     place = int(np.searchsorted(table.share, q - _ROUNDING, side="left"))
-    value = None
     status: Status = "ok"
     reason = None
+    value = None
+    interval = None
     if longest is None:
         status, reason = "undefined", NOTHING_COUNTED
     elif place == len(table.times):
@@ -318,29 +318,38 @@ def _quantile(rows: _Rows, table: _Table, q: float) -> Quantile:
         reason = f"the share ended comes to {reached:.3g} by {longest:g}, and never to {q:g}"
     else:
         value = float(table.times[place])
-    interval = no_interval(reason or "") if value is None else _crossings(rows, table, place, q)
+        interval = _crossings(rows, table, place, q)
     return Quantile(
-        value, interval, status, reason, ended, competed, size - ended - competed, rows.clusters, longest
+        value,
+        interval or no_interval(reason or ""),
+        status,
+        reason,
+        ended=ended,
+        competed=competed,
+        censored=censored,
+        clusters=rows.clusters,
+        longest=longest,
     )
 
 
 def _crossings(rows: _Rows, table: _Table, place: int, q: float) -> Interval:
     """The first times at which the upper and then the lower limit of the share reach `q`."""
-    here = _limits(rows, table, place)
+    here = _limits(rows, table, place, float(table.times[place]))
     if here.low is None:
         return here
     last = len(table.times) - 1
 
     def upper_reached(k: int) -> bool:
-        high = _limits(rows, table, k).high
+        high = _limits(rows, table, k, float(table.times[k])).high
         return high is not None and high >= q
 
     def lower_reached(k: int) -> bool:
-        low = _limits(rows, table, k).low
+        low = _limits(rows, table, k, float(table.times[k])).low
         return low is not None and low >= q
 
-    low_place = _first_reached(upper_reached, place, -1, last)
-    high_place = place if here.low >= q else _first_reached(lower_reached, place, 1, last)
+    step = max(1, last // 64)
+    low_place = _first_until(upper_reached, place, step)
+    high_place = place if here.low >= q else _first_after(lower_reached, place, step, last)
     low = table.times[low_place]
     if high_place == low_place:
         if last == 0:
@@ -351,69 +360,69 @@ def _crossings(rows: _Rows, table: _Table, place: int, q: float) -> Interval:
     return Interval(float(low), high, None, f"brookmeyer-crowley-{here.method}", here.effective_n, here.reason)
 
 
-def _first_reached(reached: Callable[[int], bool], place: int, direction: Literal[-1, 1], last: int) -> int | None:
-    """The first index with `reached`, looked for downwards from one that has it or upwards from one that has not."""
-    step = max(1, last // 64)
-    if direction < 0:
-        yes = place
-        no = yes - step
-        while no >= 0 and reached(no):
-            yes, no = no, no - step
-        no = max(no, -1)
-    else:
-        no = place
+def _first_until(reached: Callable[[int], bool], yes: int, step: int) -> int:
+    """The first index with `reached`, walking down from one that has it."""
+    no = yes - step
+    while no >= 0 and reached(no):
+        yes, no = no, no - step
+    return _first_between(reached, max(no, -1), yes)
+
+
+def _first_after(reached: Callable[[int], bool], no: int, step: int, last: int) -> int | None:
+    """The first index up to `last` with `reached`, walking up from one that has it not; None where none has it."""
+    while no < last:
         yes = min(no + step, last)
-        while not reached(yes):
-            if yes == last:
-                return None
-            no, yes = yes, min(yes + step, last)
+        if reached(yes):
+            return _first_between(reached, no, yes)
+        no = yes
+    return None
+
+
+def _first_between(reached: Callable[[int], bool], no: int, yes: int) -> int:
     while yes - no > 1:
         middle = (yes + no) // 2
         yes, no = (middle, no) if reached(middle) else (yes, middle)
     return yes
 
 
-def _limits(rows: _Rows, table: _Table, k: int, *, at: float | None = None) -> Interval:
-    """The limits of the share just after the time numbered `k`, which is -1 before any, or at `at`."""
+def _limits(rows: _Rows, table: _Table, k: int, at: float) -> Interval:
+    """The limits of the share at the time `at`, up to which `k + 1` of the table's times lie."""
     share = float(table.share[k]) if k >= 0 else 0.0
     if rows.cluster is not None and rows.clusters < 2:
         return no_interval(SINGLE_CLUSTER)
-    time = at if at is not None else float(table.times[k])
     if share in {0.0, 1.0}:
-        return _on_followed(rows, share, time)
+        return _on_followed(rows, share, at)
     competing = bool((table.ends[: k + 1] != table.events[: k + 1]).any())
     if rows.cluster is None:
         variance = _variance(table, k)
         quantile = normal_quantile(rows.level)
         method = "aalen-johansen" if competing else "greenwood"
     else:
-        variance = _clustered_variance(rows, table, k)
+        variance = _clustered_variance(rows, rows.cluster, table, k)
         quantile = t_quantile(rows.level, rows.clusters - 1)
         method = "aalen-johansen-clustered" if competing else "kaplan-meier-clustered"
     spread = share * (1 - share)
     if variance * len(rows.after) <= _ROUNDING * spread:
-        return _on_followed(rows, share, time)
+        return _on_followed(rows, share, at)
     low, high = log_minus_log(1 - share, variance, quantile)
     limits = around(1 - high, share, 1 - low, floor=0.0, ceiling=1.0)
     return Interval(*limits, variance, f"log-log-{method}/1", spread / variance)
 
 
-def _on_followed(rows: _Rows, share: float, time: float) -> Interval:
-    """Wilson's limits on those whose state at `time` is known, each cluster counting as one trial."""
+def _on_followed(rows: _Rows, share: float, at: float) -> Interval:
+    """Wilson's limits on those whose state at `at` is known, each cluster counting as one trial."""
     import numpy as np
 
-    known = (rows.end != OPEN) | (rows.after >= time)
-    count = int(np.count_nonzero(known))
-    if rows.cluster is None:
-        limits = wilson(share, count, normal_quantile(rows.level))
-        return Interval(
-            *around(limits[0], share, limits[1], floor=0.0, ceiling=1.0), 0.0, "wilson-followed/1", float(count)
-        )
-    squares = int((np.bincount(rows.cluster[known]).astype(np.int64) ** 2).sum())
-    kish = count * count / squares
-    limits = wilson(share, kish, normal_quantile(rows.level))
-    limits = around(limits[0], share, limits[1], floor=0.0, ceiling=1.0)
-    return Interval(*limits, 0.0, "wilson-followed-kish/1", kish, ALL_ALIKE)
+    known = (rows.end != OPEN) | (rows.after >= at)
+    count = float(np.count_nonzero(known))
+    reason = None
+    method = "wilson-followed/1"
+    if rows.cluster is not None:
+        count = count * count / float((np.bincount(rows.cluster[known]) ** 2).sum())
+        reason = ALL_ALIKE
+        method = "wilson-followed-kish/1"
+    low, high = wilson(share, count, normal_quantile(rows.level))
+    return Interval(*around(low, share, high, floor=0.0, ceiling=1.0), 0.0, method, count, reason)
 
 
 def _jumps(table: _Table, k: int) -> tuple[NDArray[float64], NDArray[float64]]:
@@ -438,27 +447,29 @@ def _variance(table: _Table, k: int) -> float:
     return float((at_each / n).sum())
 
 
-def _clustered_variance(rows: _Rows, table: _Table, k: int) -> float:
+def _clustered_variance(rows: _Rows, cluster: NDArray[Any], table: _Table, k: int) -> float:
     """Influences summed within clusters, squared and summed, times G / (G - 1).
 
     The influence of a row is what its end does to the share, less what was expected of it while it was at risk.
     """
     import numpy as np
 
-    assert rows.cluster is not None
     event, other = _jumps(table, k)
     drift = table.events[: k + 1] * event + (table.ends[: k + 1] - table.events[: k + 1]) * other
     expected = np.concatenate(([0.0], np.cumsum(drift / table.at_risk[: k + 1])))
-    largest_influence = float(np.abs(expected).max() + max(np.abs(event).max(), np.abs(other).max()))
+    largest = float(np.abs(expected).max() + max(np.abs(event).max(), np.abs(other).max()))
     # on a grid of a power of two this coarse, every sum within a cluster is exact, in whatever order
-    grid = 2.0 ** (52 - math.ceil(math.log2(rows.largest * largest_influence)))
-    place = np.searchsorted(table.times[: k + 1], rows.after, side="right")
+    grid = 2.0 ** (52 - math.ceil(math.log2(rows.largest * largest)))
+
+    early = int(np.searchsorted(rows.after, table.times[k], side="right"))
+    end = rows.end[:early]
+    place = np.searchsorted(table.times[: k + 1], rows.after[:early], side="right")
     influence = -expected[place]
     for kind, jump in ((EVENT, event), (COMPETING, other)):
-        chosen = np.flatnonzero((rows.end == kind) & (rows.after <= table.times[k]))
-        influence[chosen] += jump[place[chosen] - 1]
+        influence += np.concatenate(([0.0], jump))[place] * (end == kind)
     influence *= grid
     np.rint(influence, out=influence)
-    sums = np.bincount(rows.cluster, weights=influence)
+    sums = np.bincount(cluster[:early], weights=influence, minlength=rows.numbers)
+    sums -= np.rint(expected[-1] * grid) * np.bincount(cluster[early:], minlength=rows.numbers)
     sums *= sums
     return math.fsum(sums.tolist()) / (grid * grid) * rows.clusters / (rows.clusters - 1)
