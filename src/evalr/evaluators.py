@@ -50,7 +50,7 @@ class FunctionEvaluator(Generic[I, V]):
     Args:
         name, version: as for every evaluator.
         function: called with the input; with `now`, called with the input and the reading time.
-        input_type: what it reads. Another type of input is an error, never a skip.
+        input_type: what it reads, one type or several. Another type of input is an error, never a skip.
         verdict_type: what it returns.
         now: for answers that depend on the reading time: a datetime, or a clock that is read once per input. The input's
             `read_at` counts where it is earlier. The time is recorded as the verdict's `as_of`.
@@ -60,7 +60,7 @@ class FunctionEvaluator(Generic[I, V]):
     name: str
     version: str
     function: Callable[..., V | Skip | HandOff | Awaitable[V | Skip | HandOff]]
-    input_type: type[I]
+    input_type: type[I] | tuple[type[I], ...]
     verdict_type: type[V]
     now: Now | None = field(default=None, kw_only=True)
     inline: bool = field(default=False, kw_only=True)
@@ -85,7 +85,7 @@ class FunctionEvaluator(Generic[I, V]):
                 answer = await to_thread.run_sync(self.function, *arguments)
             if inspect.isawaitable(answer):
                 answer = await answer
-        except Exception as error:  # noqa: BLE001: whatever a person's function raises is this input's failure
+        except Exception as error:  # noqa: BLE001  whatever a person's function raises is this input's failure
             answer = error
         return self._result(given, arguments, answer, perf_counter() - start)
 
@@ -95,15 +95,16 @@ class FunctionEvaluator(Generic[I, V]):
         start = perf_counter()
         try:
             answer: Any = self.function(*arguments)
-        except Exception as error:  # noqa: BLE001: as above
+        except Exception as error:  # noqa: BLE001  as above
             answer = error
         return self._result(given, arguments, answer, perf_counter() - start)
 
     def _arguments(self, given: I) -> tuple[Any, ...]:
         if not isinstance(given, self.input_type):
+            types = self.input_type if isinstance(self.input_type, tuple) else (self.input_type,)
+            names = " or ".join(each.__name__ for each in types)
             raise InputError(
-                f"evaluator {self.name!r} reads {self.input_type.__name__}, not {type(given).__name__}: pass it only inputs "
-                "of that type"
+                f"evaluator {self.name!r} reads {names}, not {type(given).__name__}: pass it only inputs of that type"
             )
         return (given,) if self.now is None else (given, reading_time(given, resolve_now(self.now)))
 

@@ -1,0 +1,148 @@
+"""Drop-off: was the agent left waiting on a person who never came back?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, model_validator
+
+from evalr.estimates.words import window_words
+from evalr.evaluators import FunctionEvaluator
+from evalr.inputs import Now, OpenProposals, Session, check_window, reading_time, resolve_now, utc_now
+from evalr.measures.measure import Marker, Measure, seconds_text
+from evalr.summaries import Rate, Summary, TimeTo
+
+WINDOW = timedelta(hours=1)
+
+
+class DropOff(BaseModel):
+    """How a session ended: dropped (and why), continued, or pending while it is too soon to tell.
+
+    `waited` is how long the agent's clock ran, in seconds: from its last activity, or from a proposal that is still open
+    where that is older, to a person's return or to the reading time.
+    """
+
+    outcome: Literal["dropped", "continued", "pending"]
+    cause: Literal["no_reply", "unresolved_proposal"] | None = None
+    waited: float | None = Field(default=None, ge=0, allow_inf_nan=False, repr=False)
+
+    @model_validator(mode="after")
+    def _drops_have_a_cause(self) -> DropOff:
+        if (self.outcome == "dropped") != (self.cause is not None):
+            raise ValueError("a session that dropped has a cause, and only such a session")
+        return self
+
+
+def measure_drop_off(session: Session, *, window: timedelta = WINDOW, now: Now) -> DropOff:
+    """How a session ended, as seen at `now` (or at its `read_at`, where that is earlier).
+
+    - dropped, unresolved_proposal: a proposal is open and has been for the window.
+    - dropped, no_reply: no person acted within the window after the agent's last activity.
+    - continued: a person did, or the session was closed after the agent's last activity, or the agent never acted.
+    - pending: the window has not passed yet.
+
+    A reply at exactly the window is in time, and a wait of exactly the window is over.
+
+    Args:
+        session: its activities after the reading time do not exist yet.
+        window: how long a person has to come back.
+        now: an aware datetime, or a clock that returns one.
+    """
+    check_window(window)
+    now = reading_time(session, resolve_now(now))
+    proposals = OpenProposals()
+    last_word = reply = closed = None
+    for position, activity in enumerate(session.until(now)):
+        kind = activity.kind
+        if kind == "closed":
+            closed = activity.at
+            proposals.close()
+            continue
+        if kind in ("proposal", "resolution"):
+            proposals.see(position, activity)
+        if activity.role == "agent":
+            last_word, reply, closed = activity.at, None, None
+        elif activity.role == "person" and reply is None:
+            reply = activity.at
+
+    if last_word is None:
+        return DropOff(outcome="continued", waited=0)
+    if closed is not None:
+        return DropOff(outcome="continued", waited=min(window, (reply or closed) - last_word).total_seconds())
+    if proposals.open:
+        _, proposal = proposals.open[0]
+        return _open(now - proposal.at, window, "unresolved_proposal")
+    if reply is None:
+        return _open(now - last_word, window, "no_reply")
+    waited = reply - last_word
+    if waited <= window:
+        return DropOff(outcome="continued", waited=waited.total_seconds())
+    return DropOff(outcome="dropped", cause="no_reply", waited=waited.total_seconds())
+
+
+def _open(waited: timedelta, window: timedelta, cause: Literal["no_reply", "unresolved_proposal"]) -> DropOff:
+    if waited < window:
+        return DropOff(outcome="pending", waited=waited.total_seconds())
+    return DropOff(outcome="dropped", cause=cause, waited=waited.total_seconds())
+
+
+def drop_off_evaluator(*, window: timedelta = WINDOW, now: Now = utc_now) -> FunctionEvaluator[Session, DropOff]:
+    """`measure_drop_off` as an evaluator, versioned by its window: `1:3600s`. The reading time is each verdict's `as_of`."""
+    check_window(window)
+
+    def drop_off(session: Session, now: datetime) -> DropOff:
+        return measure_drop_off(session, window=window, now=now)
+
+    return FunctionEvaluator(
+        "drop_off", f"1:{seconds_text(window)}", drop_off, Session, DropOff, now=now, inline=True
+    )
+
+
+drop_off_rate = Rate(
+    "drop_off_decided",
+    of=DropOff,
+    hits=lambda v: v.outcome == "dropped",
+    leaves_out=lambda v: "pending" if v.outcome == "pending" else None,
+    label="drop-off, decided only",
+    noun="session",
+)
+"""The share of decided sessions that dropped off: pending ones are left out, which flatters while a log is young."""
+
+drop_off_share = TimeTo(
+    "drop_off",
+    of=DropOff,
+    after=lambda v: v.waited,
+    end=lambda v: "continued" if v.outcome == "continued" else None,
+    event="continued",
+    within=WINDOW,
+    open=True,
+    label="drop-off",
+    noun="session",
+)
+"""The share of sessions without a return within the window, pending ones kept for as long as they were followed.
+
+The same number as `drop_off_rate` when none is pending. `within` is at most the window of the verdicts.
+"""
+
+
+def _summaries(*, window: timedelta) -> Sequence[Summary[Any]]:
+    label = f"drop-off after {window_words(window)}"
+    return (replace(drop_off_share, within=window, label=label), drop_off_rate)
+
+
+measure = Measure(
+    name="drop_off",
+    question="was the agent left waiting on a person who never came back?",
+    input=Session,
+    verdict=DropOff,
+    summaries=_summaries,
+    settings={"window": WINDOW},
+    evaluator=drop_off_evaluator,
+    marker=Marker(
+        seen=lambda session: any(activity.kind == "closed" for activity in session.activities),
+        without="no session in this log is marked as closed, so drop-off says who spoke last rather than who gave up",
+    ),
+)

@@ -1,0 +1,86 @@
+"""The measure object: everything that reports, gates and engines need to know of a measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import BaseModel
+
+from evalr.evaluators import FunctionEvaluator
+from evalr.fields import verdict_fields
+from evalr.inputs import Input
+from evalr.plugins import Plugins, load_plugins
+from evalr.summaries import Summary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Marker:
+    """Something that only some logs record, and without which a measure means less.
+
+    Args:
+        seen: whether one input has it. One input that does is enough for the whole log.
+        without: what a report says where none does; the measure then stands after those that need no marker.
+    """
+
+    seen: Callable[[Any], bool]
+    without: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """One measure, whole: what it reads, what it says, how it is reached and summed up.
+
+    A package adds one under the entry point group `evalr.measures`; the report, the gate, `--by` and the notebook then know
+    it like any other.
+
+    Args:
+        name: its one name: the evaluator's, its scores' prefix, and its first summary's.
+        question: what it answers, in a few words.
+        input: the type of input its evaluator reads.
+        verdict: the verdict type.
+        summaries: given the settings as keywords, its summaries; the first is the headline and has the measure's name.
+        settings: what can be set, with the defaults, such as `{"window": timedelta(hours=1)}`.
+        evaluator: given `now` (a datetime or a clock) and the settings as keywords, its evaluator; None where it takes a
+            judge or people, whose verdicts the log must then hold.
+        source: the type of input that a log yields, where `split` makes the evaluator's inputs from it.
+        split: from a source and the reading time, the inputs that are parts of it.
+        marker: see `Marker`.
+    """
+
+    name: str
+    question: str
+    input: type[Input]
+    verdict: type[BaseModel]
+    summaries: Callable[..., Sequence[Summary[Any]]]
+    settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    evaluator: Callable[..., FunctionEvaluator[Any, Any]] | None = None
+    source: type[Input] | None = None
+    split: Callable[[Any, datetime], Iterable[Input]] | None = None
+    marker: Marker | None = None
+
+    def __post_init__(self) -> None:
+        verdict_fields(self.verdict)
+
+    @property
+    def reads(self) -> type[Input]:
+        """The type of input that a log must yield for it."""
+        return self.source or self.input
+
+    def settled(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Its settings: those given that are its own, else the defaults."""
+        return {name: given.get(name, default) for name, default in self.settings.items()}
+
+
+def installed_measures() -> Plugins[Measure]:
+    """Every measure that is installed, by name, and those that cannot be loaded, with the reason."""
+    return load_plugins("evalr.measures", Measure)
+
+
+def seconds_text(window: timedelta) -> str:
+    """A window as versions have it: `3600s`, without losing a digit."""
+    seconds = window.total_seconds()
+    return f"{int(seconds) if seconds == int(seconds) else seconds!r}s"

@@ -1,0 +1,43 @@
+"""What other packages add: readers and measures, found by entry points."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, entry_points
+from typing import Generic, NamedTuple, TypeVar
+
+P = TypeVar("P")
+
+
+class Plugins(NamedTuple, Generic[P]):
+    """What was found: by name, and why the others could not be loaded."""
+
+    loaded: dict[str, P]
+    broken: dict[str, str]
+
+
+def load_plugins(group: str, kind: type[P]) -> Plugins[P]:
+    """Every object of `kind` in an entry point group, ours and those of other packages, in the order of their names.
+
+    One that cannot be loaded is listed with the reason and never stops the others.
+    """
+    loaded: dict[str, P] = {}
+    broken: dict[str, str] = {}
+    for point in sorted(entry_points(group=group), key=lambda point: point.name):
+        try:
+            found = point.load()
+        except Exception as error:  # noqa: BLE001  an import may raise anything; it is listed with its cause
+            broken[point.name] = _why(point, error)
+            continue
+        if not isinstance(found, kind):
+            broken[point.name] = f"{point.value} is not a {kind.__name__}"
+        elif point.name in loaded:
+            broken[f"{point.name} ({point.value})"] = f"the name {point.name!r} is taken by another package"
+        else:
+            loaded[point.name] = found
+    return Plugins(loaded, broken)
+
+
+def _why(point: EntryPoint, error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return f"needs {error.name!r}, which is not installed"
+    return f"{point.value} cannot be loaded: {type(error).__name__}: {error}"
