@@ -25,6 +25,8 @@ from evalr.estimates.interval import (
     log_minus_log,
     no_interval,
     normal_quantile,
+    padded_share,
+    padded_variance,
     t_quantile,
     tail,
 )
@@ -392,21 +394,25 @@ def _limits(rows: _Rows, table: _Table, k: int, at: float) -> Interval:
         return no_interval(SINGLE_CLUSTER)
     if share in {0.0, 1.0}:
         return _on_followed(rows, share, at)
-    competing = bool((table.ends[: k + 1] != table.events[: k + 1]).any())
-    if rows.cluster is None:
-        variance = _variance(table, k)
-        quantile = normal_quantile(rows.level)
-        method = "aalen-johansen" if competing else "greenwood"
-    else:
-        variance = _clustered_variance(rows, rows.cluster, table, k)
-        quantile = t_quantile(rows.level, rows.clusters - 1)
-        method = "aalen-johansen-clustered" if competing else "kaplan-meier-clustered"
     spread = share * (1 - share)
+    if rows.cluster is None:
+        variance = used = _variance(table, k)
+        quantile = normal_quantile(rows.level)
+        method = "log-log-greenwood/1" if _alone(table, k) else "log-log-aalen-johansen/1"
+    else:
+        variance, used = _clustered_variances(rows, rows.cluster, table, k)
+        quantile = t_quantile(rows.level, rows.clusters - 1)
+        method = "log-log-padded-clustered/1"
     if variance * len(rows.after) <= _ROUNDING * spread:
         return _on_followed(rows, share, at)
-    low, high = log_minus_log(1 - share, variance, quantile)
+    low, high = log_minus_log(1 - share, used, quantile)
     limits = around(1 - high, share, 1 - low, floor=0.0, ceiling=1.0)
-    return Interval(*limits, variance, f"log-log-{method}/1", spread / variance)
+    return Interval(*limits, variance, method, spread / used)
+
+
+def _alone(table: _Table, k: int) -> bool:
+    """Whether nothing but the event ended a row by time `k`."""
+    return bool((table.ends[: k + 1] == table.events[: k + 1]).all())
 
 
 def _on_followed(rows: _Rows, share: float, at: float) -> Interval:
@@ -447,10 +453,11 @@ def _variance(table: _Table, k: int) -> float:
     return float((at_each / n).sum())
 
 
-def _clustered_variance(rows: _Rows, cluster: NDArray[Any], table: _Table, k: int) -> float:
-    """Influences summed within clusters, squared and summed, times G / (G - 1).
+def _clustered_variances(rows: _Rows, cluster: NDArray[Any], table: _Table, k: int) -> tuple[float, float]:
+    """Influences summed within clusters, squared and summed, times G / (G - 1); and the same after padding.
 
     The influence of a row is what its end does to the share, less what was expected of it while it was at risk.
+    Around another share it moves by the difference times the row's part of all rows.
     """
     import numpy as np
 
@@ -471,5 +478,10 @@ def _clustered_variance(rows: _Rows, cluster: NDArray[Any], table: _Table, k: in
     np.rint(influence, out=influence)
     sums = np.bincount(cluster[:early], weights=influence, minlength=rows.numbers)
     sums -= np.rint(expected[-1] * grid) * np.bincount(cluster[early:], minlength=rows.numbers)
-    sums *= sums
-    return math.fsum(sums.tolist()) / (grid * grid) * rows.clusters / (rows.clusters - 1)
+    sums = sums / grid
+    share, clusters = float(table.share[k]), rows.clusters
+    moved = sums + (share - padded_share(share, clusters)) / len(rows.after) * np.bincount(
+        cluster, minlength=rows.numbers
+    )
+    robust, around_padded = (math.fsum((each * each).tolist()) for each in (sums, moved))
+    return robust * clusters / (clusters - 1), padded_variance(share, clusters, around_padded)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from evalr.errors import InputError
+
+Number = TypeVar("Number", float, Fraction)
 
 NOTHING_COUNTED = "nothing was counted"
 SINGLE_CLUSTER = "a single cluster shows no variation between clusters"
@@ -51,6 +54,24 @@ def t_quantile(level: float, df: float) -> float:
     from scipy.special import stdtrit
 
     return -float(stdtrit(df, tail(level)))
+
+
+def padded_share(share: Number, clusters: int) -> Number:
+    """The share after one cluster of hits and one of misses, of the mean size, were added to `clusters`."""
+    return (share * clusters + 1) / (clusters + 2)
+
+
+def padded_variance(share: float, clusters: int, squares: float) -> float:
+    """The cluster-robust variance of a share, with its design effect measured after two clusters were added.
+
+    One cluster of hits and one of misses, both of the mean size, as Agresti & Coull 1998 add trials. With few
+    misses in few clusters, the variance is too small just where the share is too high; the two clusters repair
+    that (benchmarks/coverage.md). `squares` is the sum over the clusters themselves of `((y - p m) / sum m)²`
+    around the padded share p. The addition is ours.
+    """
+    p = padded_share(share, clusters)
+    together = squares + (p * p + (1 - p) * (1 - p)) / clusters**2
+    return together * clusters / (clusters + 1) * share * (1 - share) / (p * (1 - p))
 
 
 def around(low: float, value: float, high: float, *, floor: float, ceiling: float) -> tuple[float, float]:

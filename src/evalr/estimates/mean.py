@@ -20,9 +20,7 @@ from evalr.estimates.rate import rate_interval
 from evalr.tallies.moments import Moments, exact
 
 
-def mean_interval(
-    moments: Moments, *, level: float = 0.95, bounds: tuple[float, float] | None = None
-) -> Interval:
+def mean_interval(moments: Moments, *, level: float = 0.95, bounds: tuple[float, float] | None = None) -> Interval:
     """The interval of the mean `moments.y / moments.m`, where `y` sums weight * value and `m` the weights.
 
     With bounds (a rating of 1 to 5, a chance of 0 to 1) the mean is a share of the way between them, and gets
@@ -64,9 +62,7 @@ def _between(moments: Moments, level: float, bounds: tuple[float, float]) -> Int
     share = rate_interval(moments.rescaled(exact(floor), exact(ceiling)), level=level, units=math.inf)
     if share.low is None or share.high is None or share.variance is None:
         return share
-    low, high = around(
-        floor + width * share.low, float(mean), floor + width * share.high, floor=floor, ceiling=ceiling
-    )
+    low, high = around(floor + width * share.low, float(mean), floor + width * share.high, floor=floor, ceiling=ceiling)
     return share._replace(low=low, high=high, variance=width * width * share.variance)
 
 
@@ -88,6 +84,4 @@ def pass_at_k(successes: int, trials: int, k: int) -> Fraction | None:
 
 def _check(successes: int, trials: int, k: int) -> None:
     if not 0 <= successes <= trials or k < 1:
-        raise InputError(
-            f"pass^k counts 0 to n successes of n trials and k from 1, not {(successes, trials, k)}"
-        )
+        raise InputError(f"pass^k counts 0 to n successes of n trials and k from 1, not {(successes, trials, k)}")

@@ -15,6 +15,8 @@ from evalr.estimates.interval import (
     around,
     no_interval,
     normal_quantile,
+    padded_share,
+    padded_variance,
     t_quantile,
     tail,
 )
@@ -69,10 +71,7 @@ def rate_interval(
     clusters - 1 degrees of freedom:
 
     - `wilson_cr1`: effective n = p (1 - p) / CR1 variance, at most the trials counted.
-    - `wilson`: the same, with the variance measured after one cluster of hits and one of misses, both of the
-      mean size, were added, as Agresti & Coull add trials. With few misses in few clusters, the variance is
-      too small just where the rate is too high; the two clusters repair that (benchmarks/coverage.md). The
-      addition is ours; the parts are the cited ones.
+    - `wilson`: the same with `padded_variance`, which holds its level where `wilson_cr1` does not.
     - `clopper_pearson`, `jeffreys`: the beta limits at the effective n of `wilson`, shrunk by (z / t)² for
       the degrees of freedom (Korn & Graubard 1998).
 
@@ -103,8 +102,11 @@ def rate_interval(
         kish = float(Fraction(moments.m) ** 2 / moments.mm)
         limits = _plain(method, p * kish, kish, level)
         return Interval(*_limits(limits, p), 0.0, _KISH[method], kish, ALL_ALIKE)
-    trials = float(moments.m if units is None else units)
-    n_effective = min(trials, effective_n(moments) if method == "wilson_cr1" else padded_effective_n(moments))
+    measured = float(variance)
+    if method != "wilson_cr1":
+        center = padded_share(ratio, moments.clusters)
+        measured = padded_variance(p, moments.clusters, float(moments.squares_around(center)))
+    n_effective = min(float(moments.m if units is None else units), p * (1 - p) / measured)
     t = t_quantile(level, moments.clusters - 1)
     if method in {"wilson", "wilson_cr1"}:
         limits = wilson(p, n_effective, t)
@@ -112,22 +114,6 @@ def rate_interval(
         n_effective *= (normal_quantile(level) / t) ** 2
         limits = _plain(method, p * n_effective, n_effective, level)
     return Interval(*_limits(limits, p), float(variance), _CLUSTERED[method], n_effective)
-
-
-def effective_n(moments: Moments) -> float:
-    """Independent trials with the variance that the clusters show: `p (1 - p) / CR1 variance`."""
-    ratio, variance = moments.ratio, moments.robust_variance()
-    if ratio is None or not variance:
-        raise InputError("an effective n needs a variance above 0")
-    return float(ratio * (1 - ratio) / variance)
-
-
-def padded_effective_n(moments: Moments) -> float:
-    """The same, with one cluster of hits and one of misses of the mean size added to measure the variance."""
-    size = Fraction(moments.m) / moments.clusters
-    padded = moments.merge(Moments.of_clusters([(size, size, 1), (0, size, 1)]))
-    # the two clusters inform the design effect, and are then taken out of the count again
-    return effective_n(padded) * moments.clusters / padded.clusters
 
 
 def _plain(method: RateMethod, k: float, n: float, level: float) -> tuple[float, float]:

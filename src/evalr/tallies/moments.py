@@ -122,5 +122,9 @@ class Moments(NamedTuple):
         ratio = self.ratio
         if ratio is None or self.clusters < 2:
             return None
-        squares = self.yy - 2 * ratio * self.ym + ratio * ratio * self.mm
-        return squares * self.clusters / ((self.clusters - 1) * Fraction(self.m) ** 2)
+        return self.squares_around(ratio) * self.clusters / (self.clusters - 1)
+
+    def squares_around(self, center: Fraction) -> Fraction:
+        """`sum((y - center m)²) / (sum m)²`. Raises ZeroDivisionError where nothing was counted."""
+        squares = self.yy - 2 * center * self.ym + center * center * self.mm
+        return squares / Fraction(self.m) ** 2
