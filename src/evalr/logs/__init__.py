@@ -1,0 +1,22 @@
+"""Logs: what applications keep, read into inputs and results.
+
+Text from a log is whatever somebody wrote: it is quoted where a message shows it, and never run or formatted with.
+"""
+
+from evalr.logs.finding import find_reader, installed_readers, read
+from evalr.logs.jsonl import schemas, to_line
+from evalr.logs.log import Item, LeftOut, Log, Reader, Stored, quoted
+
+__all__ = [
+    "Item",
+    "LeftOut",
+    "Log",
+    "Reader",
+    "Stored",
+    "find_reader",
+    "installed_readers",
+    "quoted",
+    "read",
+    "schemas",
+    "to_line",
+]

@@ -1,0 +1,120 @@
+"""Which reader a log is for."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from os import PathLike
+from pathlib import Path
+
+from evalr.errors import AmbiguousLogError, LogError, UnknownLogError
+from evalr.logs.log import Log, Reader
+from evalr.plugins import Plugins, load_plugins
+
+HEAD = 64 * 1024
+GZIP = b"\x1f\x8b"
+
+
+def installed_readers() -> Plugins[Reader]:
+    """Every reader that is installed, by name, and those that cannot be loaded, with the reason."""
+    return load_plugins("evalr.logs", Reader)  # type: ignore[type-abstract]
+
+
+def read(path: str | PathLike[str], *, kind: str | None = None, strict: bool = False) -> Log:
+    """The inputs and results of a log, as a stream that is read once.
+
+    Args:
+        path: a file or a directory; it is only ever opened for reading.
+        kind: the name of the reader to use, where it should not be found by looking at the log.
+        strict: raise RecordError at the first record that cannot be used, rather than count it.
+
+    Raises:
+        LogError: the log is missing, empty, or cannot be opened.
+        UnknownLogError: no reader knows it.
+        AmbiguousLogError: several readers claim it alike.
+
+    Example:
+        `for item in read("sessions.jsonl"): ...` yields `Session`s, `History`s, `Transcript`s and `Stored` results.
+    """
+    return find_reader(path, kind).open(Path(path), strict=strict)
+
+
+def find_reader(path: str | PathLike[str], kind: str | None = None) -> Reader:
+    """The reader named `kind`, or else the one that is surest of the log.
+
+    Raises:
+        LogError, UnknownLogError, AmbiguousLogError: as for `read`.
+    """
+    readers = installed_readers()
+    if kind is not None:
+        if kind not in readers.loaded:
+            raise UnknownLogError(f"no reader is named {kind!r}; {_choices(readers.loaded, readers.broken)}")
+        return readers.loaded[kind]
+
+    path = Path(path)
+    head = log_head(path)
+    broken = dict(readers.broken)
+    claims: dict[str, float] = {}
+    for name, reader in readers.loaded.items():
+        try:
+            claim = reader.claim(path, head)
+        except Exception as error:  # noqa: BLE001  a stranger's reader may raise anything; it is listed with its cause
+            broken[name] = f"{type(error).__name__}: {error}"
+            continue
+        if not 0 <= claim <= 1:
+            broken[name] = f"claims {claim!r}, which is not from 0 to 1"
+        elif claim:
+            claims[name] = claim
+
+    if not claims:
+        raise UnknownLogError(f"{path}: no reader knows this kind of log; {_choices(readers.loaded, broken)}")
+    best = [name for name, claim in claims.items() if claim == max(claims.values())]
+    if len(best) > 1:
+        options = " or ".join(f"--log {name}" for name in best)
+        raise AmbiguousLogError(
+            f"{path}: the readers {', '.join(best)} claim this log alike; say which: {options}, or kind= in Python"
+        )
+    return readers.loaded[best[0]]
+
+
+def _choices(loaded: dict[str, Reader], broken: dict[str, str]) -> str:
+    known = ", ".join(f"{name} ({reader.describes})" for name, reader in loaded.items()) or "none"
+    lost = "".join(f"; the reader {name!r} cannot be used: {why}" for name, why in broken.items())
+    return f"readers: {known}{lost}. Choose one with --log KIND, or kind= in Python"
+
+
+def log_head(path: Path) -> bytes:
+    """The first 64 KiB of a file, decompressed where it is gzip; empty for a directory.
+
+    Raises:
+        LogError: it is missing, empty, or cannot be opened.
+    """
+    try:
+        if path.is_dir():
+            return b""
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error) from error
+    if not head:
+        raise LogError(f"{path} is empty: there are no records to read")
+    return decompressed(head) if head.startswith(GZIP) else head
+
+
+def decompressed(head: bytes) -> bytes:
+    """What the beginning of a gzip file holds, as far as it can be read."""
+    try:
+        return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(head, HEAD)
+    except (zlib.error, gzip.BadGzipFile):
+        return b""
+
+
+def unreadable(path: Path, error: Exception) -> LogError:
+    """The error for a file that cannot be opened, with its path and why."""
+    if isinstance(error, FileNotFoundError):
+        return LogError(f"{path}: there is no such file")
+    if isinstance(error, IsADirectoryError):
+        return LogError(f"{path} is a directory, not a file")
+    if isinstance(error, PermissionError):
+        return LogError(f"{path}: no permission to read it")
+    return LogError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}")

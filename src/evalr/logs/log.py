@@ -1,0 +1,178 @@
+"""What a reader returns: the inputs and results of one log, streamed, with an account of everything it left out."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+from evalr.errors import LogError, RecordError
+from evalr.inputs import Input
+from evalr.verdicts import Result
+
+PLACES = 3
+"""How many places are named for each reason."""
+
+NAMES = 200
+"""How many different reasons, or names of unknown fields, one log may add: what it says must not fill the memory."""
+
+OTHERS = "others"
+SHOWN = 40
+
+COUNTED = re.compile(r"\b(time|id|type|role|field|value|number)\b")
+
+
+class Stored(NamedTuple):
+    """A result that a log already holds, and the measure whose verdict type its value is of."""
+
+    measure: str
+    result: Result[Any]
+
+
+Item: TypeAlias = Input | Stored
+
+
+def quoted(text: str) -> str:
+    """Text from a log as a message may show it: in quotes, cut, and with escapes for what cannot be seen."""
+    return repr(text if len(text) <= SHOWN else text[: SHOWN - 1] + "…")
+
+
+class LeftOut:
+    """The records that a reader left out: how many for each reason, and where the first few were.
+
+    Attributes:
+        counts: records by reason, such as {"naive time": 2}.
+        places: the first three places of each reason, such as {"naive time": ["line 17", "line 204"]}.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.places: dict[str, list[str]] = {}
+
+    def add(self, reason: str, place: str) -> None:
+        """Count one record. Beyond two hundred different reasons it is counted under "others"."""
+        if reason not in self.counts and len(self.counts) >= NAMES:
+            reason = OTHERS
+        self.counts[reason] += 1
+        places = self.places.setdefault(reason, [])
+        if len(places) < PLACES:
+            places.append(place)
+
+    @property
+    def total(self) -> int:
+        """How many records were left out."""
+        return self.counts.total()
+
+    def words(self) -> str:
+        """`2 naive times (lines 17, 204), 1 duplicate id (line 881)`; empty where nothing was left out."""
+        return ", ".join(self._words(reason, count) for reason, count in self.counts.most_common())
+
+    def _words(self, reason: str, count: int) -> str:
+        named = reason if count == 1 else COUNTED.sub(r"\1s", reason, count=1)
+        return f"{count:,} {named} ({_together(self.places[reason])}{', …' if count > PLACES else ''})"
+
+    def __str__(self) -> str:
+        return self.words()
+
+    def __repr__(self) -> str:
+        return f"<LeftOut {self.words() or 'nothing'}>"
+
+
+def _together(places: list[str]) -> str:
+    """`lines 17, 204` for places that are all lines."""
+    numbers = [place.removeprefix("line ") for place in places]
+    if len(places) > 1 and all(number.isdigit() for number in numbers):
+        return f"lines {', '.join(numbers)}"
+    return ", ".join(places)
+
+
+@dataclass
+class Log:
+    """The inputs and results of one log, read as they are asked for: iterate over it once.
+
+    It holds nothing that it has yielded, and its account is complete when the iteration has ended.
+
+    Args:
+        path: of the log, as messages name it.
+        kind: the name of its reader.
+        items: given this log, yields what it holds; it counts `records`, and calls `skip` for each that it leaves out.
+        strict: stop at the first record that would be left out.
+
+    Attributes:
+        records: how many records were seen so far. Each was yielded or is in `left_out`.
+        derived: how many inputs were yielded beside their record: the sessions of transcripts whose turns have times.
+        left_out: what was left out, why and where.
+        unknown_fields: fields that the reader does not know and ignored, by name; nested ones as "activities.tool".
+        repaired: what was mended in records that were kept, such as {"lone surrogates": 2}.
+        bytes_read, bytes_total: for progress; of the file as it is stored, compressed or not. The total may be unknown.
+    """
+
+    path: str
+    kind: str
+    items: Callable[[Log], Iterator[Item]] = field(repr=False)
+    strict: bool = False
+    records: int = field(default=0, init=False)
+    derived: int = field(default=0, init=False)
+    left_out: LeftOut = field(default_factory=LeftOut, init=False)
+    unknown_fields: Counter[str] = field(default_factory=Counter, init=False)
+    repaired: Counter[str] = field(default_factory=Counter, init=False)
+    bytes_read: int = field(default=0, init=False)
+    bytes_total: int | None = field(default=None, init=False)
+    _begun: bool = field(default=False, init=False, repr=False)
+
+    def __iter__(self) -> Iterator[Item]:
+        """The items, once.
+
+        Raises:
+            LogError: it cannot be read at all, or was iterated over before.
+            RecordError: with `strict`, at the first record that would be left out.
+        """
+        if self._begun:
+            raise LogError(f"{self.path}: a log is read once, as a stream; open it again with evalr.logs.read")
+        self._begun = True
+        return self.items(self)
+
+    def skip(self, reason: str, place: str) -> None:
+        """Leave one record out.
+
+        Args:
+            reason: short and the same for all records of its kind; text from the log only as `quoted`.
+            place: where it is, such as "line 17".
+
+        Raises:
+            RecordError: the log is read with `strict`.
+        """
+        if self.strict:
+            raise RecordError(f"{self.path}, {place}: {reason}")
+        self.left_out.add(reason, place)
+
+    def ignore_field(self, name: str, count: int = 1) -> None:
+        """Count a field that is not known. Beyond two hundred names it is counted under "others"."""
+        if name not in self.unknown_fields and len(self.unknown_fields) >= NAMES:
+            name = OTHERS
+        self.unknown_fields[name] += count
+
+
+@runtime_checkable
+class Reader(Protocol):
+    """Reads one kind of log. A package adds one under the entry point group `evalr.logs`."""
+
+    name: str
+    """Its one name, as in `--log NAME`."""
+
+    describes: str
+    """What it reads, in one line."""
+
+    def claim(self, path: Path, head: bytes) -> float:
+        """How sure it is that the log is of its kind: from 0 (it is not) to 1.
+
+        Args:
+            path: the file or directory.
+            head: the file's first 64 KiB, decompressed where it is gzip; empty for a directory.
+        """
+
+    def open(self, path: Path, *, strict: bool = False) -> Log:
+        """The log, opened for reading alone. Nothing is read before it is iterated over."""
