@@ -31,11 +31,22 @@ TIME_RULE = (
 )
 
 
+def _to_utc(time: datetime) -> datetime:
+    return time.astimezone(UTC)
+
+
 class _TimeType:
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         aware = core_schema.datetime_schema(tz_constraint="aware", ge=EARLIEST, lt=LATEST)
-        return core_schema.custom_error_schema(aware, "time", custom_error_message=TIME_RULE)
+        # Python compares and subtracts times of one zone by the clock on the wall, an hour off when that clock changes. Only
+        # Python's own times have such zones: a text has an offset, and needs no call.
+        text = core_schema.chain_schema([core_schema.str_schema(strict=True), aware])
+        other = core_schema.no_info_after_validator_function(_to_utc, aware)
+        given = core_schema.json_or_python_schema(
+            json_schema=aware, python_schema=core_schema.union_schema([text, other], mode="left_to_right")
+        )
+        return core_schema.custom_error_schema(given, "time", custom_error_message=TIME_RULE)
 
 
 def without_lone_surrogates(text: str) -> str:
@@ -186,11 +197,19 @@ def utc_now() -> datetime:
 
 
 def resolve_now(now: Now) -> datetime:
-    """The reading time that `now` stands for: itself, or what the clock says. A naive time is refused."""
-    time = now if isinstance(now, datetime) else now()
-    if time.tzinfo is None:
+    """The reading time that `now` stands for, in UTC: itself, or what the clock says.
+
+    Raises:
+        InputError: it is no time, has no zone, or is absurd.
+    """
+    time: object = now() if callable(now) else now
+    if not isinstance(time, datetime):
+        raise InputError(f"now={time!r} is not a time: pass an aware datetime, such as datetime.now(UTC), or a clock")
+    if time.utcoffset() is None:
         raise InputError(f"now={time.isoformat()} has no time zone: pass an aware datetime, such as datetime.now(UTC)")
-    return time
+    if not EARLIEST <= time < LATEST:
+        raise InputError(f"now={time.isoformat()} is no reading time: its year must be from 1900 to 2199")
+    return _to_utc(time)
 
 
 def reading_time(given: Input, now: datetime) -> datetime:
