@@ -476,7 +476,7 @@ def _clustered_variances(rows: _Rows, cluster: NDArray[Any], table: _Table, k: i
         influence += np.concatenate(([0.0], jump))[place] * (end == kind)
     influence *= grid
     np.rint(influence, out=influence)
-    sums = np.bincount(cluster[:early], weights=influence, minlength=rows.numbers)
+    sums = np.bincount(cluster[:early], weights=influence, minlength=rows.numbers).astype(np.float64, copy=False)
     sums -= np.rint(expected[-1] * grid) * np.bincount(cluster[early:], minlength=rows.numbers)
     sums = sums / grid
     share, clusters = float(table.share[k]), rows.clusters

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 from evalr.errors import InputError
 from evalr.estimates.interval import (
@@ -64,24 +63,3 @@ def _between(moments: Moments, level: float, bounds: tuple[float, float]) -> Int
         return share
     low, high = around(floor + width * share.low, float(mean), floor + width * share.high, floor=floor, ceiling=ceiling)
     return share._replace(low=low, high=high, variance=width * width * share.variance)
-
-
-def pass_k(successes: int, trials: int, k: int) -> Fraction | None:
-    """The chance that k trials of a task, drawn without replacement, all succeed; None below k trials.
-
-    `C(c, k) / C(n, k)`, unbiased where (c / n)^k is not (pass^k of Yao et al. 2024).
-    """
-    _check(successes, trials, k)
-    return Fraction(math.comb(successes, k), math.comb(trials, k)) if trials >= k else None
-
-
-def pass_at_k(successes: int, trials: int, k: int) -> Fraction | None:
-    """The chance that at least one of k trials succeeds; None with fewer than k trials (Chen et al. 2021)."""
-    _check(successes, trials, k)
-    failures = trials - successes
-    return 1 - Fraction(math.comb(failures, k), math.comb(trials, k)) if trials >= k else None
-
-
-def _check(successes: int, trials: int, k: int) -> None:
-    if not 0 <= successes <= trials or k < 1:
-        raise InputError(f"pass^k counts 0 to n successes of n trials and k from 1, not {(successes, trials, k)}")
