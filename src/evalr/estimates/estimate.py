@@ -8,10 +8,13 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalr.errors import MissingExtraError
-from evalr.estimates.words import Unit, count_words, interval_words, value_words
+from evalr.estimates.words import Unit, count_words, interval_words, safe_text, value_words
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+_STATES = {"ended_otherwise": "ended otherwise", "censored": "still open"}
+"""Of the rows that a `TimeTo` counts, those that people ask about, and what they are called."""
 
 Status = Literal["ok", "undefined", "not_reached", "degenerate", "inconsistent"]
 
@@ -23,19 +26,21 @@ class Estimate:
     Attributes:
         name: the summary's.
         value: the estimate, None where `status` is undefined or not_reached.
-        low, high: limits of the two-sided interval at `level`. Both are None where there is none (`reason` says why); `high`
-            alone is None where the log does not reach it.
+        low, high: limits of the two-sided interval at `level`. Both are None where there is none (`reason` says why);
+            `high` alone is None where the log does not reach it.
         unit: "share" (0 to 1), "seconds", or a word such as "turns".
         counts: what went in, by name, such as hits and total, or ended and censored.
         n: rows that were counted. `noun` is what one is called.
-        clusters: independent groups of rows over which the interval is computed; `clustered_by` says how many of each kind.
+        clusters: independent groups of rows over which the interval is computed; `clustered_by` says how many of each
+            kind.
         variance: of the value, cluster-robust where rows are clustered.
         bounds: where the value could lie whatever the missing verdicts were, None where nothing bounds it.
         method: name and version of how the interval was computed.
         status: "ok"; "undefined" (nothing to count); "not_reached" (the log is too short to say); "degenerate" (a value
             without an interval); "inconsistent".
         reason: why it is not ok, in words.
-        flags: what to know before using it, such as "low_confidence" (under 30 clusters), "sampled" or "mixed_versions".
+        flags: what to know before using it, such as "low_confidence" (under 30 clusters), "sampled" or
+            "mixed_versions".
         left_out: results that were not counted, by reason.
         versions: verdicts counted, by evaluator@version.
     """
@@ -68,17 +73,39 @@ class Estimate:
         return " · ".join([line, *self.notes()])
 
     def notes(self) -> list[str]:
-        """What stands beside the number: counts, clusters, the reason, what was left out, flags."""
-        notes = [count_words(self.n, self.noun)]
-        by = self.cluster_words()
-        if by:
-            notes[0] += f" of {by}"
+        """What stands beside the number: counts, the reason, what was left out and could change, flags."""
+        notes = [self.counted_words()] if self.n or not self.reason else []
         if self.reason:
             notes.append(self.reason)
         if self.left_out:
             notes.append("left out: " + ", ".join(f"{count:,} {reason}" for reason, count in self.left_out.items()))
-        notes += [flag.replace("_", " ") for flag in self.flags]
-        return notes
+        if self._bounds_say_more():
+            low, high = (value_words(bound, self.unit) for bound in self.bounds or ())
+            notes.append(f"from {low} to {high} whatever those left out were")
+        return notes + [self._flag_words(flag) for flag in self.flags]
+
+    def counted_words(self) -> str:
+        """`970 waits of 136 sessions, 41 still open`."""
+        words = count_words(self.n, self.noun)
+        by = self.cluster_words()
+        if by:
+            words += f" of {by}"
+        for key, state in _STATES.items():
+            count = self.counts.get(key)
+            if count:
+                words += f", {count:,} {state}"
+        return words
+
+    def _bounds_say_more(self) -> bool:
+        if self.bounds is None or not self.left_out or self.low is None or self.high is None:
+            return False
+        return self.bounds[0] < self.low or self.bounds[1] > self.high
+
+    def _flag_words(self, flag: str) -> str:
+        if flag == "low_confidence":
+            nouns = list(self.clustered_by) or [self.noun]
+            return f"low confidence: only {count_words(self.clusters, nouns[0] if len(nouns) == 1 else 'cluster')}"
+        return flag.replace("_", " ")
 
     def cluster_words(self) -> str:
         """Over what the interval is computed, where several rows may share a cluster: `311 users`."""
@@ -100,7 +127,7 @@ class Estimate:
 
 
 class Groups(Mapping[str | None, Estimate]):
-    """One estimate for each group, in the order of the groups' names; results without the attribute come last, under None.
+    """One estimate for each group, in the order of their names; results without the attribute come last, under None.
 
     `overlap` says that a result may be in several groups, so that their counts do not add up to the whole.
     """
@@ -130,7 +157,7 @@ class Groups(Mapping[str | None, Estimate]):
 
     def group_words(self, group: str | None) -> str:
         """The group's name, and in words what the group None is."""
-        return f"(no {self.by})" if group is None else group
+        return safe_text(f"(no {self.by})" if group is None else group)
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """One plain dict a group: `group` and every field of its estimate."""
@@ -174,6 +201,10 @@ def html_row(label: str, estimate: Estimate) -> list[str]:
 
 def html_table(head: list[str], rows: list[list[str]]) -> str:
     """A table of texts, each escaped: they may come from a log."""
-    cells = "".join(f"<th>{html.escape(text)}</th>" for text in head)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row) + "</tr>" for row in rows)
+    cells = "".join(f"<th>{_escaped(text)}</th>" for text in head)
+    body = "".join("<tr>" + "".join(f"<td>{_escaped(text)}</td>" for text in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _escaped(text: str) -> str:
+    return html.escape(safe_text(text, longest=500))

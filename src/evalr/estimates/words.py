@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import timedelta
 from math import floor, isfinite, log10
 from typing import Literal
@@ -83,9 +84,60 @@ def share_digits(value: float) -> str:
 
 
 def count_words(count: int, noun: str) -> str:
-    """`1 wait`, `8,310 waits`; a noun ending in y or s is expected to be given in a form that takes s, or as `x/xs`."""
+    """`1 wait`, `8,310 waits`, `2 histories`; a plural that no rule gives stands behind a slash: `child/children`."""
     one, _, many = noun.partition("/")
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    return f"{count:,} {one if count == 1 else many or plural(one)}"
+
+
+def plural(noun: str) -> str:
+    """`waits`, `histories`, `days`, `passes`."""
+    if noun[-1:] == "y" and noun[-2:-1] not in tuple("aeiou"):
+        return noun[:-1] + "ies"
+    return noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")
+
+
+def method_words(method: str) -> str:
+    """How an interval was computed, as a reader of statistics calls it; the name itself where it has no other."""
+    name, _, _ = method.partition("/")
+    for prefix, words in _METHODS:
+        if name.startswith(prefix):
+            return words
+    return name
+
+
+_METHODS = (
+    ("wilson-followed", "Wilson on those followed"),
+    ("wilson-kish", "Wilson at Kish's n"),
+    ("wilson-effective-n", "Wilson at the effective n"),
+    ("wilson-padded-effective-n", "Wilson at the effective n"),
+    ("wilson", "Wilson"),
+    ("jeffreys", "Jeffreys"),
+    ("korn-graubard", "Korn-Graubard"),
+    ("clopper-pearson", "Clopper-Pearson"),
+    ("cr1-t", "CR1 with t"),
+    ("brookmeyer-crowley", "Brookmeyer-Crowley for typical times"),
+    ("log-log", "cumulative incidence on log(-log)"),
+)
+
+
+def safe_text(text: str, *, longest: int = 80) -> str:
+    r"""A text from a log as a terminal may show it: nothing in it moves the cursor, turns the line around or hides.
+
+    Control, format (zero-width and bidirectional), private and unassigned characters and line ends become escapes such
+    as `\x1b`; a text over `longest` characters is cut with `…`.
+    """
+    if len(text) > longest:
+        text = text[: longest - 1] + "…"
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_shown(character) for character in text)
+
+
+def _shown(character: str) -> str:
+    category = unicodedata.category(character)
+    if category[0] == "C" or category in ("Zl", "Zp"):
+        return character.encode("unicode_escape").decode("ascii")
+    return " " if category == "Zs" else character
 
 
 def _significant(value: float, digits: int) -> str:

@@ -1,0 +1,41 @@
+"""Text that fits: how wide a text is on a terminal, and how it breaks into lines."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+
+
+def cells(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(_cell(character) for character in text)
+
+
+def _cell(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def padded(text: str, width: int) -> str:
+    """The text with spaces after it, to `width` columns."""
+    return text + " " * (width - cells(text))
+
+
+def wrapped(text: str, width: int, *, first: str = "", rest: str = "  ") -> Iterator[str]:
+    """The text in lines of at most `width` columns, where its words allow it; at least one line.
+
+    The first line begins with `first`, the others with `rest`.
+    """
+    line, used, empty = first, cells(first), True
+    for word in text.split():
+        size = cells(word)
+        if not empty and used + 1 + size > width:
+            yield line
+            line, used, empty = rest, cells(rest), True
+        line += word if empty else f" {word}"
+        used += size if empty else 1 + size
+        empty = False
+    yield line.rstrip()

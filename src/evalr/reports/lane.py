@@ -1,0 +1,119 @@
+"""One measure's results on their way into tallies, and from there into rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evalr.errors import EvalrError
+from evalr.estimates.estimate import Estimate, Groups
+from evalr.measures.measure import Measure
+from evalr.summaries import Key, Summary
+from evalr.tallies.tally import Tally
+from evalr.verdicts import Failure, Result, describe
+
+FAILURES_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One summary of one measure, as a report shows it.
+
+    Attributes:
+        measure: the measure's name.
+        source: who gave the verdicts, as evaluator@version; "computed" where the report itself did.
+        label: what the summary is called.
+        estimate: of everything that was read; its `name` is the summary's, which gates use.
+        groups: the same by group, None where no group was asked for or nothing has the attribute.
+    """
+
+    measure: str
+    source: str
+    label: str
+    estimate: Estimate
+    groups: Groups | None = None
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """One plain dict for the whole, and one for each group."""
+        about = {"measure": self.measure, "summary": self.estimate.name, "label": self.label, "source": self.source}
+        rows = [about | {"by": None, "group": None} | self.estimate.to_dict()]
+        if self.groups is not None:
+            rows += [about | {"by": self.groups.by} | group for group in self.groups.to_dicts()]
+        return rows
+
+
+class Lane:
+    """Results of one measure and one source. Summaries that read alike share a tally; no result is held.
+
+    A result that a summary refuses breaks the lane: its sums would be wrong, so its rows say why instead.
+    """
+
+    def __init__(self, measure: Measure, settings: Mapping[str, Any], by: Key | None, cluster: Key | None) -> None:
+        self.measure = measure
+        self.summaries = tuple(measure.summaries(**settings))
+        self.by, self.cluster = by, cluster
+        self.results = 0
+        self.failures: list[str] = []
+        self.broken: str | None = None
+        self._tallies: dict[Hashable, Tally[Any]] = {}
+        self._adds: list[Callable[[Result[Any]], None]] = []
+        for summary in self.summaries:
+            for key in {None, by}:
+                self._collect(summary, key)
+
+    def _collect(self, summary: Summary[Any], by: Key | None) -> None:
+        if (summary.reads(), by) not in self._tallies:
+            tally, add = summary.collector(by=by, cluster=self.cluster)
+            self._tallies[summary.reads(), by] = tally
+            self._adds.append(add)
+
+    def put(self, result: Result[Any]) -> None:
+        """Count one result."""
+        self.results += 1
+        if isinstance(result, Failure) and len(self.failures) < FAILURES_SHOWN:
+            self.failures.append(f"{describe(result)}: {result.error}")
+        if self.broken is not None:
+            return
+        try:
+            for add in self._adds:
+                add(result)
+        except EvalrError as error:
+            self.broken = str(error)
+        except Exception as error:  # noqa: BLE001  another package's summary may raise anything; its rows say so
+            self.broken = f"{describe(result)}: {type(error).__name__}: {error}"
+
+    def rows(self, source: str, level: float) -> tuple[Row, ...]:
+        """A row for each summary."""
+        return tuple(self._row(summary, source, level) for summary in self.summaries)
+
+    def _row(self, summary: Summary[Any], source: str, level: float) -> Row:
+        estimate, groups, broken = None, None, self.broken
+        if broken is None:
+            try:
+                estimate = summary.estimate(self._tallies[summary.reads(), None], cluster=self.cluster, level=level)
+                groups = self._groups(summary, level)
+            except EvalrError as error:
+                broken = str(error)
+            except Exception as error:  # noqa: BLE001  as in `put`
+                broken = f"{type(error).__name__}: {error}"
+        if estimate is None or broken is not None:
+            estimate = undefined(summary, level, broken or "")
+        return Row(measure=self.measure.name, source=source, label=label_of(summary), estimate=estimate, groups=groups)
+
+    def _groups(self, summary: Summary[Any], level: float) -> Groups | None:
+        if self.by is None:
+            return None
+        groups = summary.by(self._tallies[summary.reads(), self.by], self.by, cluster=self.cluster, level=level)
+        return None if set(groups) <= {None} else groups
+
+
+def label_of(summary: Summary[Any]) -> str:
+    """What a report calls a summary."""
+    return summary.label or summary.name.replace("_", " ")
+
+
+def undefined(summary: Summary[Any], level: float, reason: str) -> Estimate:
+    """The summary's estimate where there is none, for `reason`."""
+    nothing = summary.estimate([], level=level)
+    return replace(nothing, value=None, low=None, high=None, status="undefined", reason=reason)

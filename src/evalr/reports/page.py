@@ -1,0 +1,37 @@
+"""A report as a piece of HTML, for notebooks. Every text is escaped: it may come from a log."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from evalr.estimates.estimate import html_row, html_table
+from evalr.reports.wording import account_words, empty_words, footer_words, header_words, row_label, shown_groups
+
+if TYPE_CHECKING:
+    from evalr.reports.report import Report, Section
+
+HEAD = ["", "value", "interval", "counted"]
+
+
+def page(report: Report) -> str:
+    """The report's table, with what stands above and below it on a screen."""
+    rows = [row for section in report.sections for row in _rows(section)]
+    rows += [[label, "", "", reason] for label, reason in empty_words(report.sections)]
+    below = [f"{name}: {text}" for name, text in account_words(report)] + [footer_words(report)]
+    return _paragraph(header_words(report)) + html_table(HEAD, rows) + "".join(map(_paragraph, below))
+
+
+def _rows(section: Section) -> Iterator[list[str]]:
+    for row in section.rows:
+        yield html_row(row_label(row, section), row.estimate)
+        if row.groups is not None:
+            shown, notes = shown_groups(row.groups)
+            yield from (html_row(f"· {label}", estimate) for label, estimate in shown)
+            yield from (["", "", "", note] for note in notes)
+    yield from (["", "", "", note] for note in section.notes)
+
+
+def _paragraph(text: str) -> str:
+    return f"<p>{html.escape(text)}</p>"

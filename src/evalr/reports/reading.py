@@ -1,0 +1,192 @@
+"""One pass over a log: every input to the measures that read it, every stored result to its own, and nothing held."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from evalr.evaluators import FunctionEvaluator
+from evalr.inputs import About, Input
+from evalr.logs.log import Item, Log, Stored
+from evalr.measures.measure import Measure
+from evalr.reports.lane import Lane
+from evalr.summaries import Key
+from evalr.verdicts import Failure, Result, Verdict, about_of
+
+Progress = Callable[[int, float | None], None]
+"""Called now and then with the number of records read and the share of the log that they are, None where not known."""
+
+PROGRESS_EVERY = 500
+COMPUTED = "computed"
+OUTSIDE, TIMELESS, LATER = "outside", "without a time", "after the reading time"
+
+Given: TypeAlias = Log | Iterable[Input | Stored | Result[Any]]
+
+
+class Track:
+    """One measure along the pass: the lane of what is computed, and one lane for each source of stored results."""
+
+    def __init__(
+        self, measure: Measure, settings: Mapping[str, Any], now: datetime, by: Key | None, cluster: Key | None
+    ):
+        self.measure = measure
+        self.settings = measure.settled(settings)
+        self.inputs = 0
+        self.stored: dict[str, Lane] = {}
+        self.marked = measure.marker is None
+        self._now, self._by, self._cluster = now, by, cluster
+        self.computed = self._lane()
+        self._evaluator: FunctionEvaluator[Any, Any] | None = (
+            None if measure.evaluator is None else measure.evaluator(now=now, **self.settings)
+        )
+
+    def _lane(self) -> Lane:
+        return Lane(self.measure, self.settings, self._by, self._cluster)
+
+    def read(self, given: Input) -> None:
+        """Take one input: what is computed of it, or of its parts, is counted."""
+        self.inputs += 1
+        if self._evaluator is None:
+            return
+        lane, evaluate = self.computed, self._evaluator.evaluate_inline
+        try:
+            if not self.marked and self.measure.marker is not None:
+                self.marked = self.measure.marker.seen(given)
+            if self.measure.split is None:
+                lane.put(evaluate(given))
+            else:
+                for part in self.measure.split(given, self._now):
+                    lane.put(evaluate(part))
+        except Exception as error:  # noqa: BLE001  a marker or split of another package may raise anything: it failed here
+            lane.put(Failure(f"{type(error).__name__}: {error}", self.measure.name, None, given.about()))
+
+    def keep(self, result: Result[Any]) -> None:
+        """Take one stored result. Those of different evaluators, or versions of one, are never pooled."""
+        source = f"{result.evaluator or 'unnamed'}@{result.version or '?'}"
+        lane = self.stored.get(source)
+        if lane is None:
+            lane = self.stored[source] = self._lane()
+        lane.put(result)
+
+
+class Reading:
+    """What one pass over a log found, measure by measure, and its account."""
+
+    def __init__(
+        self,
+        tracks: Iterable[Track],
+        *,
+        now: datetime,
+        since: datetime | None,
+        until: datetime | None,
+    ) -> None:
+        self.tracks = list(tracks)
+        self.now, self.since, self.until = now, since, until
+        self.kinds: Counter[str] = Counter()
+        self.results = 0
+        self.unread: Counter[str] = Counter()
+        self.left_out: Counter[str] = Counter()
+        self.users: set[str] = set()
+        self.attributes: set[str] = set()
+        self.first: datetime | None = None
+        self.last: datetime | None = None
+        self.read_earlier = 0
+        self._readers: dict[type[Input], list[Track]] = {}
+        self._by_name = {track.measure.name: track for track in self.tracks}
+
+    def read(self, items: Given, progress: Progress | None) -> None:
+        """Read everything, once."""
+        source = items if isinstance(items, Log) else None
+        stream: Iterable[Item | Result[Any]] = items if source is not None else self._first_of_each(items)
+        for count, item in enumerate(stream, start=1):
+            if isinstance(item, Input):
+                self._read_input(item)
+            else:
+                self._keep(item if isinstance(item, Stored) else self._placed(item))
+            if progress is not None and count % PROGRESS_EVERY == 0:
+                progress(count if source is None else source.records, share_read(source))
+
+    def _read_input(self, given: Input) -> None:
+        about = given.about()
+        if not self._selects(about):
+            return
+        self.kinds[about.kind] += 1
+        if about.read_at is not None and about.read_at < self.now:
+            self.read_earlier += 1
+        for track in self._readers_of(type(given)):
+            track.read(given)
+
+    def _readers_of(self, kind: type[Input]) -> list[Track]:
+        found = self._readers.get(kind)
+        if found is None:
+            found = self._readers[kind] = [track for track in self.tracks if issubclass(kind, track.measure.reads)]
+        return found
+
+    def _placed(self, result: Result[Any]) -> Stored:
+        """A result that names no measure belongs to the one of its evaluator's name, or else of its verdict type."""
+        name = result.evaluator or ""
+        if name not in self._by_name and isinstance(result, Verdict):
+            fitting = (track.measure.name for track in self.tracks if isinstance(result.value, track.measure.verdict))
+            name = next(fitting, name)
+        return Stored(name, result)
+
+    def _keep(self, stored: Stored) -> None:
+        if not self._selects(about_of(stored.result)):
+            return
+        self.results += 1
+        track = self._by_name.get(stored.measure)
+        if track is None:
+            self.unread[stored.measure] += 1
+        else:
+            track.keep(stored.result)
+
+    def _selects(self, about: About | None) -> bool:
+        """Whether what is about this counts, by when it began; what it is about is noted where it does."""
+        at = None if about is None else about.at
+        if at is None:
+            if self.since is not None or self.until is not None:
+                self.left_out[TIMELESS] += 1
+                return False
+        elif (self.since is not None and at < self.since) or (self.until is not None and at >= self.until):
+            self.left_out[OUTSIDE] += 1
+            return False
+        elif at > self.now:
+            self.left_out[LATER] += 1
+            return False
+        else:
+            self.first = at if self.first is None or at < self.first else self.first
+            self.last = at if self.last is None or at > self.last else self.last
+        if about is not None:
+            if about.user is not None:
+                self.users.add(about.user)
+            if about.attributes:
+                self.attributes.update(about.attributes)
+        return True
+
+    def _first_of_each(self, items: Iterable[Any]) -> Iterator[Any]:
+        """The items without later ones of the same subject: what a reader of logs has already seen to."""
+        seen: set[int] = set()
+        for item in items:
+            key = _identity(item)
+            if key is not None:
+                if hash(key) in seen:
+                    self.left_out["duplicate"] += 1
+                    continue
+                seen.add(hash(key))
+            yield item
+
+
+def _identity(item: Input | Stored | Result[Any]) -> Hashable:
+    if isinstance(item, Input):
+        return item.about().subject
+    result = item.result if isinstance(item, Stored) else item
+    about = about_of(result)
+    subject = None if about is None else about.subject
+    return None if subject is None else (subject, result.evaluator, result.version)
+
+
+def share_read(log: Log | None) -> float | None:
+    """How much of a log was read, from 0 to 1; None where its size is not known."""
+    return None if log is None or not log.bytes_total else min(1.0, log.bytes_read / log.bytes_total)

@@ -1,0 +1,384 @@
+"""The report: every installed measure over one log, each number with its interval and its account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from importlib import metadata
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from evalr.errors import InputError
+from evalr.estimates.estimate import Estimate, frame
+from evalr.estimates.interval import tail
+from evalr.estimates.words import count_words, plural, window_words
+from evalr.inputs import Clock, check_window, resolve_now, utc_now
+from evalr.logs.log import LeftOut, Log
+from evalr.measures.measure import Measure, installed_measures
+from evalr.reports.lane import Row, label_of
+from evalr.reports.reading import COMPUTED, Given, Progress, Reading, Track, share_read
+from evalr.summaries import Key
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+NO_VERDICTS = "no verdicts in this log; `evalr schema result` shows how a log holds them"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One measure in a report.
+
+    Attributes:
+        measure, question: the measure's name, and what it answers.
+        headline: what its first summary is called.
+        rows: one for each summary, and for each source where a log holds verdicts of several; none where it read
+            nothing.
+        reason: why there are no rows.
+        notes: what to know of all of them.
+        settings: the measure's, as used.
+        names: of its summaries.
+    """
+
+    measure: str
+    question: str
+    headline: str
+    rows: tuple[Row, ...] = ()
+    reason: str | None = None
+    notes: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in plain types."""
+        return {
+            "measure": self.measure,
+            "question": self.question,
+            "reason": self.reason,
+            "notes": list(self.notes),
+            "settings": {name: _plain(value) for name, value in self.settings.items()},
+            "rows": [
+                {
+                    "label": row.label,
+                    "source": row.source,
+                    "estimate": row.estimate.to_dict(),
+                    "groups": None if row.groups is None else row.groups.to_dicts(),
+                    "groups_overlap": row.groups is not None and row.groups.overlap,
+                }
+                for row in self.rows
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a log says. Print it, show it in a notebook, or take it apart: `sections`, `rows`, `report["drop_off"]`.
+
+    Attributes:
+        path, kind: of the log and its reader; None where inputs were given as they are.
+        sections: one for each measure: what was measured first, then what lacks a marker, then what read nothing.
+        now, now_from: the reading time, and where it comes from: "given" or "wall clock".
+        level: of every interval.
+        by, cluster, since, until: as asked for.
+        inputs: how many were counted, by kind.
+        results: how many results the log held, those of no installed measure (`unread`, by measure) included.
+        users: how many different ones.
+        first, last: when the first and the last thing that was counted began; None where no times are known.
+        read_earlier: inputs that were read at a time of their own, before `now`.
+        records: of the log, as its reader counts them.
+        left_out: what the reader skipped, with places.
+        not_counted: what it read and the report did not count: outside the period, without a time, later, duplicate.
+        unknown_fields, repaired: as the reader says.
+        attributes: what the log can be grouped by.
+        broken: measures that cannot be loaded, and why.
+    """
+
+    path: str | None
+    kind: str | None
+    sections: tuple[Section, ...]
+    now: datetime
+    now_from: str
+    level: float
+    by: str | None
+    cluster: str | None
+    since: datetime | None
+    until: datetime | None
+    inputs: Mapping[str, int]
+    results: int
+    unread: Mapping[str, int]
+    users: int
+    first: datetime | None
+    last: datetime | None
+    read_earlier: int
+    records: int
+    left_out: LeftOut
+    not_counted: Mapping[str, int]
+    unknown_fields: Mapping[str, int]
+    repaired: Mapping[str, int]
+    attributes: tuple[str, ...]
+    broken: Mapping[str, str]
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows of all sections."""
+        return [row for section in self.sections for row in section.rows]
+
+    def __getitem__(self, name: str) -> Estimate:
+        """The estimate of a summary, by its name; undefined, with the reason, where the log does not say one number.
+
+        Raises:
+            InputError: no measure of this report has such a summary.
+        """
+        for section in self.sections:
+            if name not in section.names:
+                continue
+            found = [row for row in section.rows if row.estimate.name == name]
+            if len(found) == 1:
+                return found[0].estimate
+            reason = section.reason or "nothing was read"
+            if found:
+                sources = ", ".join(f"{row.source} ({row.estimate.n:,})" for row in found)
+                reason = f"verdicts of several sources, which are not pooled: {sources}"
+            return Estimate(name=name, value=None, level=self.level, status="undefined", reason=reason)
+        known = ", ".join(name for section in self.sections for name in section.names)
+        raise InputError(f"no summary of this report is named {name!r}; there are: {known}")
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, *, width: int = 100, color: bool = False) -> str:
+        """The report as lines of text that fit `width`; `color` adds what makes a terminal show bold and dim."""
+        from evalr.reports.screen import screen
+
+        return screen(self, width=width, color=color)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Tidy rows: a plain dict for each summary, and for each of its groups, with every field of the estimate."""
+        return [row for each in self.rows for row in each.to_dicts()]
+
+    def to_frame(self) -> DataFrame:
+        """`to_dicts` as a pandas frame. Needs `evalr[pandas]`."""
+        return frame(self.to_dicts())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in plain types that JSON takes."""
+        return {
+            "evalr": metadata.version("evalr"),
+            "log": {
+                "path": self.path,
+                "kind": self.kind,
+                "records": self.records,
+                "inputs": dict(self.inputs),
+                "results": self.results,
+                "users": self.users,
+                "first": _plain(self.first),
+                "last": _plain(self.last),
+                "attributes": list(self.attributes),
+            },
+            "left_out": {
+                "by_the_reader": {
+                    reason: {"count": count, "places": list(self.left_out.places[reason])}
+                    for reason, count in self.left_out.counts.items()
+                },
+                "by_the_report": dict(self.not_counted),
+                "results_of_no_measure": dict(self.unread),
+                "unknown_fields": dict(self.unknown_fields),
+                "repaired": dict(self.repaired),
+            },
+            "now": _plain(self.now),
+            "now_from": self.now_from,
+            "read_earlier": self.read_earlier,
+            "since": _plain(self.since),
+            "until": _plain(self.until),
+            "level": self.level,
+            "by": self.by,
+            "cluster": self.cluster,
+            "sections": [section.to_dict() for section in self.sections],
+            "broken_measures": dict(self.broken),
+        }
+
+    def _repr_html_(self) -> str:
+        from evalr.reports.page import page
+
+        return page(self)
+
+
+def report(
+    log: str | PathLike[str] | Given,
+    *,
+    window: timedelta | None = None,
+    now: datetime | Clock | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    by: Key | None = None,
+    cluster: Key | None = None,
+    level: float = 0.95,
+    measures: Iterable[str | Measure] | None = None,
+    kind: str | None = None,
+    strict: bool = False,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Report:
+    """What every installed measure says of a log, read once as a stream.
+
+    Args:
+        log: a path, a log that `evalr.logs.read` opened, or inputs and results as they are.
+        window: how long a person has to act, for every measure with a window; each has its own default.
+        now: the reading time: an aware datetime, or a clock that is read once; the wall clock by default. Inputs that
+            say when they were read are read then, where that is earlier. What began after it does not exist yet.
+        since: begins the period, which selects whole inputs by when they began, and cuts nothing.
+        until: ends the period; what began exactly then is outside.
+        by: what to group by: "user", "session", "arm", "kind", or an attribute's name.
+        cluster: what intervals are computed over; by default users where they are known. Every result must have it.
+        level: of the two-sided intervals.
+        measures: only these, by name or as objects; all that are installed by default.
+        kind: the reader's name, where it should not be found by looking at the log.
+        strict: raise RecordError at the first record that cannot be used, rather than count it.
+        progress: called now and then with the records read, and the share of the log (0 to 1) where it is known.
+        settings: other settings of measures, such as `threshold=0.3`.
+
+    Raises:
+        LogError: the log cannot be read.
+        InputError: a setting that no measure has, an unknown measure, a naive time, a level outside 0..1.
+    """
+    tail(level)
+    if window is not None:
+        settings["window"] = check_window(window)
+    for name, time in (("since", since), ("until", until)):
+        if time is not None and time.tzinfo is None:
+            raise InputError(f"{name}={time.isoformat()} has no time zone: pass an aware datetime")
+    chosen, broken = _chosen(measures)
+    _check_settings(chosen.values(), settings)
+    moment = resolve_now(utc_now if now is None else now)
+    tracks = [Track(measure, settings, now=moment, by=by, cluster=cluster) for measure in chosen.values()]
+    reading = Reading(tracks, now=moment, since=since, until=until)
+
+    if isinstance(log, str | PathLike):
+        from evalr.logs import read
+
+        log = read(log, kind=kind, strict=strict)
+    source = log if isinstance(log, Log) else None
+    reading.read(log, progress)
+    if progress is not None:
+        progress(
+            sum(reading.kinds.values()) + reading.results if source is None else source.records, share_read(source)
+        )
+
+    return Report(
+        path=None if source is None else source.path,
+        kind=None if source is None else source.kind,
+        sections=_sections(reading, level, asked=measures is not None),
+        now=moment,
+        now_from="wall clock" if now is None else "given",
+        level=level,
+        by=_key_words(by),
+        cluster=_key_words(cluster),
+        since=since,
+        until=until,
+        inputs=dict(reading.kinds),
+        results=reading.results,
+        unread=dict(reading.unread) if measures is None else {},
+        users=len(reading.users),
+        first=reading.first,
+        last=reading.last,
+        read_earlier=reading.read_earlier,
+        records=records,
+        left_out=LeftOut() if source is None else source.left_out,
+        not_counted=dict(reading.left_out),
+        unknown_fields={} if source is None else dict(source.unknown_fields),
+        repaired={} if source is None else dict(source.repaired),
+        attributes=tuple(sorted(reading.attributes)),
+        broken=broken,
+    )
+
+
+def _chosen(measures: Iterable[str | Measure] | None) -> tuple[dict[str, Measure], dict[str, str]]:
+    installed = installed_measures()
+    if measures is None:
+        return installed.loaded, installed.broken
+    chosen: dict[str, Measure] = {}
+    for each in measures:
+        if isinstance(each, Measure):
+            chosen[each.name] = each
+        elif each in installed.loaded:
+            chosen[each] = installed.loaded[each]
+        elif each in installed.broken:
+            raise InputError(f"the measure {each!r} cannot be used: {installed.broken[each]}")
+        else:
+            raise InputError(f"no installed measure is named {each!r}; there are: {', '.join(installed.loaded)}")
+    return chosen, {}
+
+
+def _check_settings(measures: Iterable[Measure], settings: Mapping[str, Any]) -> None:
+    known = {name for measure in measures for name in measure.settings}
+    for name in settings:
+        if name not in known:
+            choices = ", ".join(sorted(known)) or "none"
+            raise InputError(f"no measure of this report has a setting {name!r}; there are: {choices}")
+
+
+def _key_words(key: Key | None) -> str | None:
+    return key if key is None or isinstance(key, str) else getattr(key, "__name__", "function")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# From what was read to sections, in the order in which they are shown
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _sections(reading: Reading, level: float, *, asked: bool) -> tuple[Section, ...]:
+    found = [(track, _section(track, reading, level)) for track in reading.tracks]
+    measured = [section for track, section in found if section.rows and _marked(track)]
+    unmarked = [section for track, section in found if section.rows and not _marked(track)]
+    empty = [(track, section) for track, section in found if not section.rows]
+    nothing_applies = asked or not (measured or unmarked)
+    # A log of sessions need not be told that it holds no histories; verdicts could be put into any log.
+    listed = [section for track, section in empty if nothing_applies or track.measure.evaluator is None]
+    return tuple(measured + unmarked + listed)
+
+
+def _marked(track: Track) -> bool:
+    return track.marked or not track.inputs
+
+
+def _section(track: Track, reading: Reading, level: float) -> Section:
+    measure = track.measure
+    rows: list[Row] = []
+    notes: list[str] = []
+    computed = track.computed.results > 0 or (track.inputs > 0 and measure.evaluator is not None)
+    lanes = {COMPUTED: track.computed} if computed else track.stored
+    for source, lane in sorted(lanes.items()):
+        rows += lane.rows(source, level)
+        notes += [f"failed: {failure}" for failure in lane.failures]
+    if computed and not track.marked and measure.marker is not None:
+        notes.insert(0, measure.marker.without)
+    if computed and track.stored:
+        stored = sum(lane.results for lane in track.stored.values())
+        notes.append(
+            f"{stored:,} stored {'result is' if stored == 1 else 'results are'} not counted: computed anew instead"
+        )
+    summaries = track.computed.summaries
+    return Section(
+        measure=measure.name,
+        question=measure.question,
+        headline=label_of(summaries[0]),
+        rows=tuple(rows),
+        reason=None if rows else _why_empty(measure, reading),
+        notes=tuple(notes),
+        settings=track.settings,
+        names=tuple(summary.name for summary in summaries),
+    )
+
+
+def _why_empty(measure: Measure, reading: Reading) -> str:
+    if measure.evaluator is None:
+        return NO_VERDICTS
+    kinds = ", ".join(count_words(count, kind) for kind, count in reading.kinds.items())
+    return f"needs {plural(measure.reads.kind)}; this log has {kinds or 'none'}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return window_words(value) if isinstance(value, timedelta) else value

@@ -1,0 +1,110 @@
+"""A report as lines of text: aligned, wrapped, and plain unless it is for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evalr.estimates.estimate import Estimate
+from evalr.estimates.words import interval_words, safe_text, value_words
+from evalr.reports.fitting import cells, padded, wrapped
+from evalr.reports.wording import account_words, empty_words, footer_words, header_words, row_label, shown_groups
+
+if TYPE_CHECKING:
+    from evalr.reports.report import Report, Section
+
+NARROWEST_NOTES = 30
+BOLD, DIM, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+
+Style = Callable[[str, str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One row of the table: its four columns, the last of which may wrap."""
+
+    label: str
+    value: str = ""
+    interval: str = ""
+    notes: str = ""
+    headline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What stands under a measure's rows."""
+
+    text: str
+
+
+def screen(report: Report, *, width: int, color: bool) -> str:
+    """The whole report: what was read, one row for each summary, what was left out, and how to read the intervals."""
+    style = _styled if color else _unstyled
+    account = [
+        line
+        for name, text in account_words(report)
+        for line in wrapped(text, width, first=padded(name, 13), rest=" " * 13)
+    ]
+    footer = [style(DIM, line) for line in wrapped(footer_words(report), width, rest="")]
+    blocks = [list(wrapped(header_words(report), width)), list(_table(report, width, style)), account + footer]
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def _table(report: Report, width: int, style: Style) -> Iterator[str]:
+    parts = [part for section in report.sections for part in _parts(section)]
+    parts += [Line(label, notes=reason) for label, reason in empty_words(report.sections)]
+    lines = [part for part in parts if isinstance(part, Line)]
+    columns = (
+        max((cells(line.label) for line in lines), default=0),
+        max((cells(line.value) for line in lines), default=0),
+        max((cells(line.interval) for line in lines), default=0),
+    )
+    for part in parts:
+        if isinstance(part, Note):
+            yield from (style(DIM, text) for text in wrapped(part.text, width, first="    - ", rest="      "))
+        else:
+            yield from _laid_out(part, columns, width, style)
+
+
+def _parts(section: Section) -> Iterator[Line | Note]:
+    for row in section.rows:
+        yield _line(row_label(row, section), row.estimate, headline=True)
+        if row.groups is not None:
+            shown, notes = shown_groups(row.groups)
+            yield from (_line(f"  {label}", estimate) for label, estimate in shown)
+            yield from map(Note, notes)
+    yield from (Note(safe_text(note, longest=500)) for note in section.notes)
+
+
+def _line(label: str, estimate: Estimate, *, headline: bool = False) -> Line:
+    value = value_words(estimate.value, estimate.unit)
+    interval = interval_words(estimate.low, estimate.high, estimate.unit)
+    notes = " · ".join(safe_text(note, longest=300) for note in estimate.notes())
+    return Line(label, value, interval, notes, headline)
+
+
+def _laid_out(line: Line, columns: tuple[int, int, int], width: int, style: Style) -> Iterator[str]:
+    if not line.value:
+        yield from wrapped(
+            line.notes, width, first=f"  {padded(line.label, columns[0])}  ", rest=" " * (columns[0] + 4)
+        )
+        return
+    value = style(BOLD if line.headline else "", line.value) + " " * (columns[1] - cells(line.value))
+    head = f"  {padded(line.label, columns[0])}  {value} {padded(line.interval, columns[2])}  "
+    room = sum(columns) + 7
+    if width - room < NARROWEST_NOTES:
+        yield head.rstrip()
+        yield from wrapped(line.notes, width, first="      ", rest="      ")
+        return
+    first, *others = wrapped(line.notes, width - room, rest="")
+    yield (head + first).rstrip()
+    yield from (" " * room + text for text in others)
+
+
+def _styled(code: str, text: str) -> str:
+    return f"{code}{text}{PLAIN}" if code and text else text
+
+
+def _unstyled(code: str, text: str) -> str:
+    return text

@@ -1,0 +1,135 @@
+"""What a report says in words, wherever it is shown: its header, its account, its last line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from evalr.estimates.estimate import Estimate, Groups
+from evalr.estimates.words import count_words, method_words, safe_text
+from evalr.reports.lane import Row
+
+if TYPE_CHECKING:
+    from evalr.reports.report import Report, Section
+
+GROUPS_SHOWN = 20
+NAMES_SHOWN = 6
+
+
+def header_words(report: Report) -> str:
+    """`sessions.jsonl  ·  1,204 sessions, 311 users  ·  3 Sep to 29 Nov 2026 (UTC)  ·  read 30 Nov 2026 09:00 UTC`."""
+    parts = [] if report.path is None else [safe_text(report.path)]
+    counts = [count_words(count, safe_text(kind)) for kind, count in report.inputs.items()]
+    if report.results:
+        counts.append(count_words(report.results, "stored result"))
+    if report.users:
+        counts.append(count_words(report.users, "user"))
+    parts.append(", ".join(counts) or "nothing was counted")
+    if report.first is not None and report.last is not None:
+        parts.append(f"{period_words(report.first, report.last)} (UTC)")
+    parts.append(_reading_time_words(report))
+    return "  ·  ".join(parts)
+
+
+def _reading_time_words(report: Report) -> str:
+    if report.read_earlier and report.read_earlier == sum(report.inputs.values()):
+        return "each read at its own read_at"
+    read = f"read {day_words(report.now)} {report.now.astimezone(UTC):%H:%M} UTC ({report.now_from})"
+    return f"{read}, {report.read_earlier:,} at their own read_at" if report.read_earlier else read
+
+
+def period_words(first: datetime, last: datetime) -> str:
+    """`3 Sep to 29 Nov 2026`, by the calendar of UTC."""
+    begin, end = day_words(first), day_words(last)
+    if begin == end:
+        return end
+    return f"{begin.removesuffix(end[-5:])} to {end}"
+
+
+def day_words(at: datetime) -> str:
+    """`3 Sep 2026`, in UTC."""
+    at = at.astimezone(UTC)
+    return f"{at.day} {_MONTHS[at.month - 1]} {at.year}"
+
+
+# Not strftime's, which follow the machine's language.
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def row_label(row: Row, section: Section) -> str:
+    """What a row is called: its summary, and whose verdicts it counts where the measure has those of several."""
+    several = len({each.source for each in section.rows}) > 1
+    return safe_text(f"{row.label} · {row.source}" if several else row.label)
+
+
+def shown_groups(groups: Groups) -> tuple[list[tuple[str, Estimate]], list[str]]:
+    """The largest groups, in the order of their names, and what is to be said of the others."""
+    largest = set(sorted(groups, key=lambda group: -groups[group].n)[:GROUPS_SHOWN])
+    shown = [(groups.group_words(group), estimate) for group, estimate in groups.items() if group in largest]
+    notes = []
+    if len(groups) > len(shown):
+        notes.append(f"and {count_words(len(groups) - len(shown), 'smaller group')}; --json for all")
+    if groups.overlap:
+        notes.append("groups overlap: what has several texts counts in each of its groups")
+    return shown, notes
+
+
+def empty_words(sections: Iterable[Section]) -> list[tuple[str, str]]:
+    """Measures without rows and why, those with one reason together."""
+    together: dict[str, list[str]] = {}
+    for section in sections:
+        if not section.rows and section.reason is not None:
+            together.setdefault(section.reason, []).append(safe_text(section.headline))
+    return [(", ".join(labels), reason) for reason, labels in together.items()]
+
+
+def account_words(report: Report) -> list[tuple[str, str]]:
+    """What was not counted, or not as it stood: nothing that was read goes unsaid."""
+    entries: list[tuple[str, str]] = []
+    if report.left_out.counts:
+        whole = f"{report.left_out.total:,} of {count_words(report.records, 'record')}"
+        entries.append(("left out", f"{whole}: {report.left_out.words()}"))
+    if report.not_counted:
+        counts = [f"{count:,} {reason}" for reason, count in report.not_counted.items()]
+        entries.append(("not counted", ", ".join(counts)))
+    if report.unread:
+        entries.append(("not counted", f"results of no measure that is installed: {_names(report.unread)}"))
+    if report.unknown_fields:
+        count = count_words(len(report.unknown_fields), "unknown field")
+        entries.append(("ignored", f"{count}: {_names(report.unknown_fields)}"))
+    if report.repaired:
+        entries.append(("repaired", _names(report.repaired)))
+    entries += [("broken", f"the measure {name}: {why}") for name, why in report.broken.items()]
+    return [(name, safe_text(text, longest=2_000)) for name, text in entries]
+
+
+def _names(counts: Mapping[str, int]) -> str:
+    """`tool (1,200), accepted (34) and 3 more`, the most frequent first."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    words = ", ".join(f"{name} ({count:,})" for name, count in ordered[:NAMES_SHOWN])
+    hidden = len(ordered) - NAMES_SHOWN
+    return f"{words} and {hidden:,} more" if hidden > 0 else words
+
+
+def footer_words(report: Report) -> str:
+    """Which intervals these are, and what else can be asked for."""
+    sentences = []
+    estimates = [row.estimate for row in report.rows if row.estimate.low is not None or row.estimate.high is not None]
+    if estimates:
+        methods = "; ".join(dict.fromkeys(method_words(estimate.method) for estimate in estimates))
+        sentences.append(f"{100 * report.level:g}% intervals{_clustered_words(estimates)} ({methods}).")
+    ask = "--json for everything"
+    if report.by is None:
+        keys = [*(["user"] if report.users else []), *map(safe_text, report.attributes)][:NAMES_SHOWN]
+        ask += f", --by {'|'.join(keys)} for groups" if keys else ""
+    elif not any(row.groups is not None for row in report.rows):
+        known = ", ".join(map(safe_text, report.attributes)) or "none"
+        sentences.insert(0, f"Nothing here has {safe_text(report.by)!r} to group by; attributes: {known}.")
+    return " ".join([*sentences, ask])
+
+
+def _clustered_words(estimates: Iterable[Estimate]) -> str:
+    """`, clustered by user or session`: what the rows of one kind may share."""
+    kinds = dict.fromkeys(kind.partition("/")[0] for estimate in estimates for kind in estimate.clustered_by)
+    return f", clustered by {' or '.join(map(safe_text, kinds))}" if kinds else ""
