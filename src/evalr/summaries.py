@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from datetime import datetime, timedelta, tzinfo
+from datetime import timedelta, tzinfo
 from fractions import Fraction
 from math import isfinite
 from typing import Any, Generic, Literal
 
 from evalr.errors import InputError, MixedVersionsError
-from evalr.estimates.buckets import Bucket, bucket_of, bucket_words, buckets_between, zone
+from evalr.estimates.buckets import Bucket, TimeBucket, buckets_between
 from evalr.estimates.estimate import Estimate, Groups, Status, Trend
 from evalr.estimates.folds import Fold, fold_function
 from evalr.estimates.interval import Interval
@@ -24,6 +24,7 @@ from evalr.estimates.words import Unit
 from evalr.inputs import About
 from evalr.tallies.counts import Counts, Units
 from evalr.tallies.durations import COMPETING, EVENT, OPEN, Durations, UnitDurations
+from evalr.tallies.fingerprint import fingerprint
 from evalr.tallies.moments import Exact, Moments, exact
 from evalr.tallies.tally import Entry, Tally
 from evalr.verdicts import NO_VERDICT, Duplicates, Result, V, Verdict, describe, one_per_subject
@@ -103,7 +104,7 @@ class Summary(Generic[V]):
         entry = tally.entries.get(None)
         if entry is None:
             entry = Entry(summary._cells())
-        return summary._estimate(entry, level, mix_versions, _cluster_word(cluster))
+        return summary._estimate(entry, level, mix_versions, _cluster_word(tally.cluster))
 
     def by(
         self,
@@ -124,7 +125,7 @@ class Summary(Generic[V]):
             groups.append(None)
         estimates = {
             None if group is None else str(group): summary._estimate(
-                tally.entries[group], level, mix_versions, _cluster_word(cluster)
+                tally.entries[group], level, mix_versions, _cluster_word(tally.cluster)
             )
             for group in groups
         }
@@ -148,19 +149,14 @@ class Summary(Generic[V]):
         they come last, under None.
         """
         summary = replace(self, **settings) if settings else self
-        where = zone(tz)
-
-        def start(about: About) -> str | None:
-            return None if about.at is None else bucket_words(bucket_of(about.at, bucket, where), bucket)
-
-        tally = summary._read(results, start, cluster, duplicates)
+        tally = summary._read(results, TimeBucket(bucket, tz), cluster, duplicates)
         starts = sorted(group for group in tally.entries if isinstance(group, str))
         groups: list[str | None] = list(buckets_between(starts, bucket))
         if None in tally.entries:
             groups.append(None)
         empty: Entry[Any] = Entry(summary._cells())
         estimates = {
-            group: summary._estimate(tally.entries.get(group, empty), level, mix_versions, _cluster_word(cluster))
+            group: summary._estimate(tally.entries.get(group, empty), level, mix_versions, _cluster_word(tally.cluster))
             for group in groups
         }
         return Trend(bucket, estimates)
@@ -183,15 +179,25 @@ class Summary(Generic[V]):
         self, *, by: Key | None = None, cluster: Key | None = None
     ) -> tuple[Tally[Any], Callable[[Result[V] | V], None]]:
         """An empty tally and the function that adds one result to it, for streams. Duplicates are the caller's to refuse."""
-        tally: Tally[Any] = Tally((*self.reads(), by, cluster))
+        tally: Tally[Any] = Tally(self.reads(), by=fingerprint(by), cluster=fingerprint(cluster))
         return tally, _collector(self, tally, by, cluster)
 
     def reads(self) -> tuple[Hashable, ...]:
-        """What its tally depends on: summaries that read alike share one tally."""
+        """What its tally depends on, in plain values: summaries that read alike share one tally."""
         per = self.per if self.per is None or callable(self.per) or isinstance(self.per, str) else tuple(self.per)
-        return (type(self), self.of, self.leaves_out, per, self.fold)
+        return tuple(
+            fingerprint(part) for part in (type(self), self.of, self.leaves_out, per, self.fold, *self._parts())
+        )
 
     # -- what each kind of summary fills in ---------------------------------------------------------------------------
+
+    def _parts(self) -> tuple[object, ...]:
+        """The fields of its own that decide what its tally holds."""
+        raise NotImplementedError
+
+    def _weighed(self) -> bool:
+        """Whether sampling weights count; where they do not, estimates are flagged."""
+        return self.fold is None
 
     def _cells(self) -> Any:
         raise NotImplementedError
@@ -214,6 +220,15 @@ class Summary(Generic[V]):
     ) -> Tally[Any]:
         if not isinstance(results, Tally):
             return self.tally(results, by=by, cluster=cluster, duplicates=duplicates)
+        if results.reads != self.reads():
+            raise InputError(f"summary {self.name!r}: this tally counts other than what the summary reads")
+        if results.by != fingerprint(by):
+            known, asked = _key_words(results.by), _key_words(fingerprint(by))
+            found = "is not grouped" if results.by is None else f"is grouped by {known}, not by {asked}"
+            raise InputError(f"summary {self.name!r}: this tally {found}: make it with tally(results, by={asked})")
+        if cluster is not None and results.cluster != fingerprint(cluster):
+            known, asked = _key_words(results.cluster), _key_words(fingerprint(cluster))
+            raise InputError(f"summary {self.name!r}: this tally has the cluster {known}, not {asked}")
         return results
 
     def _left_out(self, entry: Entry[Any], reason: str, weight: Exact, cluster: Hashable, unit: Hashable) -> None:
@@ -252,21 +267,29 @@ class Summary(Generic[V]):
         interval: Interval,
         level: float,
         clusters: Counter[str],
+        own: str | None = None,
         **fields: Any,
     ) -> Estimate:
         versions, flags = self._account(entry, mix_versions)
-        words = {"user": "user", "parent": self.parent, "own": self.noun, "named": cluster_word or "cluster"}
-        clustered_by = {words[kind]: count for kind, count in clusters.items() if count}
-        if set(clustered_by) == {self.noun}:
-            clustered_by = {}
         total = sum(clusters.values())
+        words = (
+            ("user", "user"),
+            ("parent", self.parent),
+            ("named", cluster_word or "cluster"),
+            ("own", own or self.noun),
+        )
+        clustered_by: dict[str, int] = {}
+        for kind, word in words:
+            # Where every row is a cluster of its own, there is nothing to say.
+            if clusters[kind] and (kind != "own" or own or clusters[kind] < total):
+                clustered_by[word] = clustered_by.get(word, 0) + clusters[kind]
         if value is not None and total < LOW_CONFIDENCE_UNDER:
             flags.insert(0, "low_confidence")
         status: Status = fields.pop("status", None) or (
             "undefined" if value is None else "degenerate" if interval.low is None and interval.high is None else "ok"
         )
         reason = fields.pop("reason", None) or (interval.reason if status != "ok" else None)
-        left_out = dict(entry.left_out) | fields.pop("also_left_out", {})
+        left_out = entry.left_out + fields.pop("also_left_out", Counter())
         return Estimate(
             name=self.name,
             value=value,
@@ -281,7 +304,7 @@ class Summary(Generic[V]):
             status=status,
             reason=reason,
             flags=tuple(flags),
-            left_out=left_out,
+            left_out=dict(sorted(left_out.items(), key=lambda item: (-item[1], item[0]))),
             versions=versions,
             **fields,
         )
@@ -301,6 +324,7 @@ def _collector(
     groups_of = None if by is None else _reader(by)
     cluster_of = None if cluster is None else _named_cluster(cluster)
     unit_of = None if summary.per is None else _unit_reader(summary.per)
+    weighed = summary._weighed()
 
     def add(result: Result[V] | V) -> None:
         no_verdict = None
@@ -325,13 +349,16 @@ def _collector(
             # A part of a session without a user belongs with the session's other parts.
             where = None if about.session is None else (about.session,)
         unit = None if unit_of is None else unit_of(about, result)
-        weight: Exact = 1 if about.weight is None else exact(about.weight)
+        weight: Exact = 1 if about.weight is None or not weighed else exact(about.weight)
 
         groups: Sequence[str | None] = (None,)
         if groups_of is not None:
             found = groups_of(about)
-            groups = (found,) if found is None or isinstance(found, str) else list(dict.fromkeys(found)) or (None,)
-            tally.overlap |= len(groups) > 1
+            if found is not None and not isinstance(found, str):
+                groups = _several(found)
+                tally.overlap |= len(groups) > 1
+            else:
+                groups = (found,)
         for group in groups:
             entry = entries.get(group)
             if entry is None:
@@ -345,7 +372,10 @@ def _collector(
                 if result.flags:
                     entry.flags.update(result.flags)
             if about.weight is not None:
-                entry.flags["sampled"] += 1
+                if weighed:
+                    entry.flags["sampled"] += 1
+                elif about.weight != 1:
+                    entry.flags["unweighted"] += 1
             reason = None if leaves_out is None else leaves_out(value)
             if reason is not None:
                 summary._left_out(entry, reason, weight, where, unit)
@@ -356,6 +386,12 @@ def _collector(
 
 
 _OWN_FIELDS = ("user", "session", "arm", "kind")
+
+
+def _several(found: object) -> Sequence[str | None]:
+    if isinstance(found, list | tuple) and all(isinstance(text, str) for text in found):
+        return list(dict.fromkeys(found)) or (None,)
+    raise InputError(f"a group is a text, several texts or None, not {found!r}")
 
 
 def _reader(key: Key) -> Callable[[About], str | Sequence[str] | None]:
@@ -374,35 +410,50 @@ def _named_cluster(key: Key) -> Callable[[About, object], Hashable]:
 
     def cluster_of(about: About, result: object) -> Hashable:
         found = read(about)
-        if found is None or not isinstance(found, str):
-            what = "none" if found is None else "several"
-            raise InputError(f"{named}: {describe(result)} has {what}; every result needs exactly one")
-        return ("named", found)
+        if not isinstance(found, str):
+            raise InputError(f"{named}: {describe(result)} has {_no_text(found)}; every result needs exactly one text")
+        # Session ids alone repeat across users in real logs.
+        return ("named", about.user, found) if key == "session" else ("named", found)
 
     return cluster_of
 
 
 def _unit_reader(per: Per) -> Callable[[About, object], Hashable]:
     if callable(per):
-        return lambda about, result: per(about)
+        return lambda about, result: _unit(per(about), result)
     names = [per] if isinstance(per, str) else list(per)
     readers = [_reader(name) for name in names]
-    own_session = names == ["session"]
 
     def unit_of(about: About, result: object) -> Hashable:
         parts = tuple(read(about) for read in readers)
         for name, part in zip(names, parts, strict=True):
             if not isinstance(part, str):
-                what = "none" if part is None else "several"
-                raise InputError(f"per={name!r}: {describe(result)} has {what}; every result needs exactly one")
+                raise InputError(
+                    f"per={name!r}: {describe(result)} has {_no_text(part)}; every result needs exactly one text"
+                )
         # Session ids alone repeat across users in real logs.
-        return (about.user, *parts) if own_session else parts
+        return (about.user, *parts) if "session" in names else parts
 
     return unit_of
 
 
-def _cluster_word(cluster: Key | None) -> str | None:
+def _unit(found: Hashable, result: object) -> Hashable:
+    if found is None:
+        raise InputError(f"the per function: {describe(result)} has none; every result needs one")
+    return found
+
+
+def _no_text(found: object) -> str:
+    return "none" if found is None else "several" if isinstance(found, list | tuple) else f"{found!r}, which is no text"
+
+
+def _cluster_word(cluster: Hashable) -> str | None:
     return None if cluster is None else cluster if isinstance(cluster, str) else "cluster"
+
+
+def _key_words(key: Hashable) -> str:
+    """A fingerprinted key as a message names it."""
+    return "a function" if isinstance(key, tuple) else repr(key)
 
 
 def _cluster_kinds(keys: Iterable[Hashable], own: int) -> Counter[str]:
@@ -443,31 +494,34 @@ class Rate(Summary[V]):
         if self.fold is not None:
             fold_function(self.fold)
 
-    def reads(self) -> tuple[Hashable, ...]:  # noqa: D102
-        return (*super().reads(), self.hits, self.total, self.pending)
+    def _parts(self) -> tuple[object, ...]:
+        return (self.hits, self.total, self.pending)
 
     def _cells(self) -> Counts | Units:
         return Counts() if self.fold is None else Units()
 
     def _put(self, entry: Entry[Any], value: V, weight: Exact, cluster: Hashable, unit: Hashable) -> None:
         hits = self.hits(value)
-        if hits is None:
-            self._left_out(entry, UNKNOWN, weight, cluster, unit)
-            return
         total = 1 if self.total is None else self.total(value)
-        if not (isinstance(hits, int) and isinstance(total, int) and 0 <= hits <= total):
+        pending = 0 if self.pending is None else self.pending(value)
+        known = 0 if hits is None else hits
+        whole = all(isinstance(number, int) for number in (known, total, pending))
+        if not whole or not 0 <= known <= total or pending < 0:
             raise InputError(
                 f"summary {self.name!r}: a verdict has {hits!r} hits of {total!r}; a rate needs whole numbers with "
                 "0 ≤ hits ≤ total"
             )
-        pending = 0 if self.pending is None else self.pending(value)
-        if pending:
-            entry.left_out[PENDING] += pending
-            entry.unknown += weight * pending
+        missing = {PENDING: pending}
+        if hits is None:
+            missing[UNKNOWN], total = total, 0
+        entry.left_out.update(missing)
+        unknown = sum(missing.values())
+        entry.unknown += weight * unknown
+        entry.counted += total
         if self.fold is None:
-            entry.cells.add(weight * hits, weight * total, cluster)
+            entry.cells.add(weight * known, weight * total, cluster)
         else:
-            entry.cells.add(unit, int(hits), total, pending, cluster)
+            entry.cells.add(unit, int(known), total, unknown, cluster)
 
     def _put_unknown(self, entry: Entry[Any], weight: Exact, cluster: Hashable, unit: Hashable) -> None:
         if self.fold is not None:
@@ -479,9 +533,8 @@ class Rate(Summary[V]):
         if self.fold is not None:
             return self._folded(entry, level, mix_versions, cluster_word)
         moments = entry.cells.moments()
-        sampled = "sampled" in entry.flags
-        interval = rate_interval(
-            moments, level=level, method=self.method, units=moments.rows if sampled and self.total is None else None
+        clusters = _cluster_kinds(
+            (key for key, row in entry.cells.clusters.items() if row[1]), entry.cells.loose_clusters
         )
         ratio = moments.ratio
         bounds = None
@@ -494,36 +547,37 @@ class Rate(Summary[V]):
             mix_versions,
             cluster_word,
             value=None if ratio is None else float(ratio),
-            interval=interval,
+            interval=rate_interval(moments, level=level, method=self.method, units=entry.counted),
             level=level,
-            clusters=_cluster_kinds(
-                (key for key, row in entry.cells.clusters.items() if row[1]), entry.cells.loose_clusters
-            ),
+            clusters=clusters,
+            # A row of several units is what they are parts of.
+            own=self.parent if self.total is not None and entry.counted > sum(clusters.values()) else None,
             unit="share",
             counts={"hits": _number(moments.y), "total": _number(moments.m)},
-            n=moments.rows if sampled else int(moments.m),
+            n=entry.counted,
             bounds=bounds,
         )
 
     def _folded(self, entry: Entry[Units], level: float, mix_versions: bool, cluster_word: str | None) -> Estimate:
         fold = fold_function(self.fold)  # type: ignore[arg-type]
         counts, left_out = Counts(), Counter[str]()
-        low: Exact = 0
-        high: Exact = 0
-        could_count = 0
+        low, high, could_count = Fraction(0), Fraction(0), 0
         for hits, total, missing, cluster in entry.cells.rows.values():
             value = fold(hits, total)
             if isinstance(value, str):
-                left_out[f"{self._unit_words()} with {value}"] += 1
+                left_out[f"with {value}"] += 1
             else:
                 counts.add(value, 1, cluster)
-            # What the unit could have been, had the missing results come: each a miss, each a hit, or one of them a hit.
+            # What the unit could have been, had the missing results come: all misses, all hits, or one of them a hit.
             possible = [fold(hits + extra, total + missing) for extra in {0, min(1, missing), missing}]
             values = [each for each in possible if not isinstance(each, str)]
             if values:
                 could_count += 1
                 low += min(values)
                 high += max(values)
+        bounds = None
+        if could_count:
+            bounds = (0.0, 1.0) if entry.unknown_weight else (float(low / could_count), float(high / could_count))
         moments = counts.moments()
         binary = self.fold in ("any", "all", "flip")
         if binary:
@@ -543,12 +597,9 @@ class Rate(Summary[V]):
             unit="share",
             counts={"hits": _number(moments.y), "total": _number(moments.m)},
             n=int(moments.m),
-            bounds=(float(low / could_count), float(high / could_count)) if could_count else None,
+            bounds=bounds,
             also_left_out=left_out,
         )
-
-    def _unit_words(self) -> str:
-        return self.per if isinstance(self.per, str) else "unit"
 
 
 @dataclass(frozen=True)
@@ -577,8 +628,8 @@ class Mean(Summary[V]):
         if self.bounds is not None and not self.bounds[0] < self.bounds[1]:
             raise InputError(f"summary {self.name!r}: bounds={self.bounds!r} must be (smallest, largest)")
 
-    def reads(self) -> tuple[Hashable, ...]:  # noqa: D102
-        return (*super().reads(), self.value, self.weight, self.bounds)
+    def _parts(self) -> tuple[object, ...]:
+        return (self.value, self.weight, self.bounds)
 
     def _cells(self) -> Counts | Units:
         return Counts() if self.fold is None else Units()
@@ -601,9 +652,10 @@ class Mean(Summary[V]):
             if weight < 0:
                 raise InputError(f"summary {self.name!r}: a weight is {float(weight)}; it must not be negative")
         amount = weight * exact(number)
-        if self.fold is None:
-            if weight:
-                entry.cells.add(amount, weight, cluster)
+        if not weight:
+            self._left_out(entry, "without weight", weight, cluster, unit)
+        elif self.fold is None:
+            entry.cells.add(amount, weight, cluster)
         else:
             entry.cells.add(unit, amount, weight, 0, cluster)
 
@@ -623,7 +675,7 @@ class Mean(Summary[V]):
                 if weight:
                     counts.add(Fraction(total) / weight, 1, cluster)
                 else:
-                    left_out["units without a value"] += 1
+                    left_out["without a value"] += 1
         moments = counts.moments()
         return self._finished(
             entry,
@@ -687,8 +739,11 @@ class TimeTo(Summary[V]):
         if self.within is not None and not (isfinite(_length(self.within)) and _length(self.within) >= 0):
             raise InputError(f"summary {self.name!r}: within={self.within!r} must be a length of time from 0")
 
-    def reads(self) -> tuple[Hashable, ...]:  # noqa: D102
-        return (*super().reads(), self.after, self.end, self.event)
+    def _parts(self) -> tuple[object, ...]:
+        return (self.after, self.end, self.event)
+
+    def _weighed(self) -> bool:
+        return False
 
     def _cells(self) -> Durations | UnitDurations:
         if self.fold is None:
@@ -705,12 +760,15 @@ class TimeTo(Summary[V]):
             raise InputError(f"summary {self.name!r}: a verdict has {after!r} as a length of time")
         end = self.end(value)
         code = OPEN if end is None else EVENT if end == self.event else COMPETING
-        if weight != 1:
-            entry.flags["unweighted"] += 1
         if self.fold is None:
             entry.cells.add(length, code, cluster)
         else:
             entry.cells.add(unit, length, code, cluster)
+
+    def _put_unknown(self, entry: Entry[Any], weight: Exact, cluster: Hashable, unit: Hashable) -> None:
+        entry.unknown += weight
+        # It could end before or after the others of its unit, whatever those did.
+        entry.unknown_weight |= self.fold is not None
 
     def _estimate(self, entry: Entry[Any], level: float, mix_versions: bool, cluster_word: str | None) -> Estimate:
         durations = entry.cells if isinstance(entry.cells, Durations) else entry.cells.durations()
@@ -732,6 +790,8 @@ class TimeTo(Summary[V]):
 
         found = incidence(*durations.arrays(), at=_length(self.within), level=level)
         bounds = _share_bounds(found.ended, len(durations), entry.unknown, found.censored)
+        if bounds is not None and entry.unknown_weight:
+            bounds = (0.0, 1.0)
         if self.open:
             found = found.complement()
             bounds = None if bounds is None else (1 - bounds[1], 1 - bounds[0])
@@ -791,9 +851,7 @@ def _length(time: timedelta | float | None) -> float:
     return float("nan") if time is None else float(time)
 
 
-def _share_bounds(
-    hits: Exact, total: Exact, unknown: Exact, undecided: Exact = 0
-) -> tuple[float, float] | None:
+def _share_bounds(hits: Exact, total: Exact, unknown: Exact, undecided: Exact = 0) -> tuple[float, float] | None:
     """Where a share could lie: `unknown` more could each be a hit or not, and so could `undecided` of the total."""
     whole = Fraction(total + unknown)
     return (float(hits / whole), float((hits + undecided + unknown) / whole)) if whole else None

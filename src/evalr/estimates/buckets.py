@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from typing import Literal
+from typing import Literal, get_args
 from zoneinfo import ZoneInfo
 
 from evalr.errors import InputError
+from evalr.inputs import About
 
 Bucket = Literal["hour", "day", "week", "month"]
 
 _MOST_FILLED = 20_000
 """Beyond this many buckets between the first and the last, only those that hold something are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeBucket:
+    """A key to group by: the name of the bucket that a result's time is in, None where it has no time."""
+
+    bucket: Bucket = "day"
+    tz: str | tzinfo = "UTC"
+
+    def __post_init__(self) -> None:
+        if self.bucket not in get_args(Bucket):
+            raise InputError(f"bucket={self.bucket!r} must be 'hour', 'day', 'week' or 'month'")
+        object.__setattr__(self, "tz", zone(self.tz))
+
+    def __call__(self, about: About) -> str | None:
+        """The bucket's name."""
+        return None if about.at is None else bucket_words(bucket_of(about.at, self.bucket, zone(self.tz)), self.bucket)
 
 
 def zone(tz: str | tzinfo) -> tzinfo:
@@ -37,9 +56,7 @@ def bucket_of(at: datetime, bucket: Bucket, tz: tzinfo) -> date | datetime:
         return day
     if bucket == "week":
         return day - timedelta(days=day.weekday())
-    if bucket == "month":
-        return day.replace(day=1)
-    raise InputError(f"bucket={bucket!r} must be 'hour', 'day', 'week' or 'month'")
+    return day.replace(day=1)
 
 
 def bucket_words(start: date | datetime, bucket: Bucket) -> str:

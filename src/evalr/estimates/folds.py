@@ -36,7 +36,7 @@ class PassK:
         """C(hits, k) / C(total, k), or why this unit has no value."""
         if total < self.k:
             return f"fewer than {self.k} trials"
-        return Fraction(comb(_whole(hits), self.k), comb(_whole(total), self.k))
+        return Fraction(comb(int(hits), self.k), comb(int(total), self.k))
 
 
 Fold = FoldName | PassK
@@ -64,7 +64,7 @@ def _share(hits: Exact, total: Exact) -> Exact | str:
 
 
 def _flip(hits: Exact, total: Exact) -> Exact | str:
-    return int(0 < hits < total) if total >= 2 else "only one trial"
+    return int(0 < hits < total) if total >= 2 else "fewer than 2 trials"
 
 
 _NAMED: dict[str, Callable[[Exact, Exact], Exact | str]] = {"any": _any, "all": _all, "share": _share, "flip": _flip}
@@ -81,9 +81,3 @@ def fold_function(fold: Fold) -> Callable[[Exact, Exact], Exact | str]:
     if fold not in _NAMED:
         raise InputError(f"fold={fold!r} must be one of {', '.join(map(repr, _NAMED))} or pass_k(k)")
     return _NAMED[fold]
-
-
-def _whole(number: Exact) -> int:
-    if number != int(number):
-        raise InputError("pass_k counts whole trials: it cannot be used with sampling weights")
-    return int(number)

@@ -29,6 +29,7 @@ class Entry(Generic[C]):
     Attributes:
         cells: the sums.
         results: how many results were read, left out or not.
+        counted: how many units were counted, whatever they weigh.
         left_out: how many were left out, by reason.
         unknown: how many of the units left out could have counted either way; they widen an estimate's bounds.
         unknown_weight: whether some of those have an unknown weight, so that nothing bounds what they could have changed.
@@ -36,11 +37,12 @@ class Entry(Generic[C]):
         flags: verdicts by flag.
     """
 
-    __slots__ = ("cells", "flags", "left_out", "results", "unknown", "unknown_weight", "versions")
+    __slots__ = ("cells", "counted", "flags", "left_out", "results", "unknown", "unknown_weight", "versions")
 
     def __init__(self, cells: C) -> None:
         self.cells = cells
         self.results = 0
+        self.counted = 0
         self.left_out: Counter[str] = Counter()
         self.unknown: Exact = 0
         self.unknown_weight = False
@@ -51,6 +53,7 @@ class Entry(Generic[C]):
         """Add another part's account of the same group."""
         self.cells.merge(other.cells)
         self.results += other.results
+        self.counted += other.counted
         self.left_out.update(other.left_out)
         self.unknown += other.unknown
         self.unknown_weight |= other.unknown_weight
@@ -63,19 +66,28 @@ class Tally(Generic[C]):
 
     Tallies of the same summary add (`a + b`): parts of a log, days or processes merge into exactly the single pass, as long
     as each subject is in one part.
+
+    Attributes:
+        reads: what is counted (`Summary.reads`); `by` and `cluster` how, as keys or, for functions, their fingerprints.
+        entries: by group.
+        overlap: whether a result was in several groups.
     """
 
-    __slots__ = ("entries", "overlap", "reads")
+    __slots__ = ("by", "cluster", "entries", "overlap", "reads")
 
-    def __init__(self, reads: Hashable) -> None:
+    def __init__(self, reads: Hashable, *, by: Hashable = None, cluster: Hashable = None) -> None:
         self.reads = reads
+        self.by = by
+        self.cluster = cluster
         self.entries: dict[Hashable, Entry[C]] = {}
         self.overlap = False
 
     def __add__(self, other: Tally[C]) -> Tally[C]:
-        if self.reads != other.reads:
-            raise InputError("these tallies count different things: add only tallies of one summary and one grouping")
-        merged: Tally[C] = Tally(self.reads)
+        if (self.reads, self.by, self.cluster) != (other.reads, other.by, other.cluster):
+            raise InputError(
+                "these tallies count different things: add only tallies of one summary, one grouping and one cluster"
+            )
+        merged: Tally[C] = Tally(self.reads, by=self.by, cluster=self.cluster)
         for part in (self, other):
             merged.overlap |= part.overlap
             for group, entry in part.entries.items():
