@@ -2,6 +2,7 @@
 VENV ?= .venv
 PYTHON ?= python3
 PYTEST_ARGS ?= -n auto
+BENCH_ARGS ?=
 UPGRADE ?=
 
 BIN := $(VENV)/bin
@@ -32,8 +33,8 @@ test: $(VENV)/.installed-dev  ## lint, format, types, floors, tests, docs
 docs: $(VENV)/.installed-dev  ## build the documentation into site/
 	$(MKDOCS) build --strict --site-dir $(CURDIR)/site
 
-bench: $(VENV)/.installed-dev  ## run the benchmarks, one process, nothing else beside them
-	$(BIN)/pytest benchmarks -p no:xdist --benchmark-enable --benchmark-only
+bench: $(VENV)/.installed-dev  ## run the benchmarks one after another (BENCH_ARGS for their options)
+	$(foreach script,$(wildcard benchmarks/bench_*.py),$(BIN)/python $(script) $(BENCH_ARGS) &&) true
 
 lock:  ## refresh requirements/*.lock from pyproject.toml (make lock UPGRADE=--upgrade for newer releases)
 	$(PYTHON) -m venv .venv-lock
@@ -42,7 +43,7 @@ lock:  ## refresh requirements/*.lock from pyproject.toml (make lock UPGRADE=--u
 	.venv-lock/bin/$(LOCK) pyproject.toml --group build --constraints requirements/dev.lock --output-file requirements/runtime.lock
 
 clean:  ## remove environments, builds and caches
-	rm -rf .venv .venv-* build dist site .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-* build dist site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps: an environment is brought up to date only when a lock or pyproject.toml is newer.
