@@ -92,6 +92,8 @@ def log_head(path: Path) -> bytes:
     try:
         if path.is_dir():
             return b""
+        if path.exists() and not path.is_file():
+            raise LogError(f"{path} is a stream that can be read only once: say what it is with --log KIND, or kind=")
         with path.open("rb") as file:
             head = file.read(HEAD)
     except (OSError, ValueError) as error:

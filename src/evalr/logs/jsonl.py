@@ -5,17 +5,17 @@ A `type` (session, history, transcript, result) may name what a line is; where t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from evalr.errors import LogError
-from evalr.inputs import About, History, Input, Session, Transcript
+from evalr.inputs import History, Input, Session, Transcript, Turn
 from evalr.logs.lines import BYTE_ORDER_MARK, CUT_OFF, UTF_16, is_document, raw_lines
 from evalr.logs.log import Item, Log, Stored, quoted
 from evalr.logs.reasons import NOT_AN_OBJECT, fault, text_fault, without_lone_escapes
@@ -36,15 +36,33 @@ class Form(NamedTuple):
     name: str
     model: type[Input | ResultLine]
     signs: tuple[str, ...]
+    mark: bytes
+    validate: Callable[..., Any]
+
+
+def _form(name: str, model: type[Input | ResultLine], *signs: str) -> Form:
+    return Form(name, model, signs, f'"{signs[0]}"'.encode(), model.__pydantic_validator__.validate_json)
 
 
 FORMS = (
-    Form("session", Session, ("activities",)),
-    Form("history", History, ("revisions",)),
-    Form("transcript", Transcript, ("turns", "request")),
-    Form("result", ResultLine, ("status", "evaluator")),
+    _form("session", Session, "activities"),
+    _form("history", History, "revisions"),
+    _form("transcript", Transcript, "turns", "request"),
+    _form("result", ResultLine, "evaluator", "status"),
 )
+"""In this order they are asked whether a line without a type is theirs."""
+
 BY_NAME = {form.name: form for form in FORMS}
+NAMING = {"type", *(sign for form in FORMS for sign in form.signs)}
+
+PARTS: dict[type[BaseModel], tuple[str, ...]] = {
+    Session: ("activities",),
+    History: ("revisions",),
+    Transcript: ("turns",),
+    Turn: ("tool_calls",),
+    ResultLine: ("about", "verdict"),
+}
+"""The fields of each model that hold other models."""
 
 
 class Reason(Exception):  # noqa: N818
@@ -128,16 +146,18 @@ def form_of(record: object) -> Form:
 
 
 def _items(path: Path, log: Log) -> Iterator[Item]:
-    seen = Seen()
+    seen, lines = Seen(), _Lines(log)
     for number, line in enumerate(raw_lines(path, log), start=1):
-        if not line.strip():
-            continue
-        log.records += 1
         try:
-            item = _item(line, log)
+            given = lines.read(line)
+            if given is None:
+                continue
+            item = _stored(given, log) if isinstance(given, ResultLine) else given
         except Reason as reason:
+            log.records += 1
             log.skip(str(reason), f"line {number}")
             continue
+        log.records += 1
         if not _is_new(item, seen):
             log.skip(DUPLICATE, f"line {number}")
             continue
@@ -153,49 +173,85 @@ def _items(path: Path, log: Log) -> Iterator[Item]:
 
 def _is_new(item: Item, seen: Seen) -> bool:
     if isinstance(item, Stored):
-        about: About | None = item.result.about
-        subject = None if about is None else about.subject
-        return subject is None or seen.add((*subject, item.measure, item.result.evaluator))
-    subject = item.about().subject
-    return subject is None or seen.add(subject)
+        subject = None if item.result.about is None else item.result.about.subject
+        return subject is None or seen.add((*subject, item.measure, item.result.evaluator, item.result.version))
+    # The lines of a log are no parts of others, so that these three say it all.
+    return item.id is None or seen.add((item.kind, item.user, item.id))
 
 
-def _item(line: bytes, log: Log) -> Item:
-    try:
-        record = from_json(line)
-    except ValueError as error:
-        line, found = without_lone_escapes(line)
+class _Lines:
+    """Reads one line after the other, each first as the one before it was read: most lines of a log are alike."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._form = FORMS[0]
+        self._extra: Literal["allow"] | None = None  # None refuses unknown fields, and is the fastest
+
+    def read(self, line: bytes) -> Input | ResultLine | None:
+        """What a line holds, or None where it is blank.
+
+        Raises:
+            Reason: it cannot be used.
+        """
+        form, extra = self._form, self._extra
+        if form.mark in line:
+            try:
+                given = form.validate(line, extra=extra)
+            except ValidationError:
+                return self._read_with_care(line)
+            if not given.model_fields_set.isdisjoint(form.signs):
+                if extra is None:
+                    return given  # type: ignore[no-any-return]  # as its form says
+                if NAMING.isdisjoint(given.__pydantic_extra__):
+                    return self._settled(given)
+        return self._read_with_care(line)
+
+    def _read_with_care(self, line: bytes) -> Input | ResultLine | None:
+        if not line.strip():
+            return None
+        repaired, record = 0, None
+        line = line.removeprefix(BYTE_ORDER_MARK)  # where files were put together
         try:
             record = from_json(line)
-        except ValueError:
-            cut_off = not line.endswith(b"\n")
-            raise Reason(CUT_OFF if cut_off else text_fault(line, str(error))) from None
-        log.repaired["lone surrogates"] += found
-    form = form_of(record)
-    try:
-        given = form.model.model_validate_json(line, extra="allow")
-        _settle(given, log)
-        if isinstance(given, Input):
-            return given
-        return _stored(given)
-    except ValidationError as error:
-        raise Reason(fault(error)) from None
+        except ValueError as error:
+            line, repaired = without_lone_escapes(line)
+            try:
+                record = from_json(line)
+            except ValueError:
+                raise Reason(text_fault(line, str(error)) if line.endswith(b"\n") else CUT_OFF) from None
+        self._form = form_of(record)
+        try:
+            given = self._form.validate(line, extra="allow")
+        except ValidationError as error:
+            raise Reason(fault(error)) from None
+        if repaired:
+            self._log.repaired["lone surrogates"] += repaired
+        return self._settled(given)
+
+    def _settled(self, given: Input | ResultLine) -> Input | ResultLine:
+        self._extra = "allow" if settle(given, self._log) else None
+        return given
 
 
-def _settle(given: BaseModel, log: Log, path: str = "") -> None:
-    """Count and drop the fields that the models do not know."""
-    for name in given.__pydantic_extra__ or ():
-        if path or name != "type":
-            log.ignore_field(f"{path}{quoted(name)[1:-1]}")
+def settle(given: BaseModel, log: Log, path: str = "") -> bool:
+    """Count and take out the fields that the models do not know. Returns whether there were any."""
+    extras = given.__pydantic_extra__
+    found = bool(extras)
+    if extras:
+        for name in extras:
+            if path or name != "type":
+                log.ignore_field(path + quoted(name)[1:-1])
+        given.model_fields_set.difference_update(extras)
+    # Also where there were none: an input read with an empty set of extras is not equal to one made without.
     object.__setattr__(given, "__pydantic_extra__", None)
-    for name in type(given).model_fields:
-        value = getattr(given, name)
-        for inner in value if isinstance(value, list) else (value,):
-            if isinstance(inner, BaseModel):
-                _settle(inner, log, f"{path}{name}.")
+    for part in PARTS.get(type(given), ()):
+        value = getattr(given, part)
+        for inner in value if isinstance(value, list) else () if value is None else (value,):
+            found |= settle(inner, log, f"{path}{part}.")
+    return found
 
 
-def _stored(line: ResultLine) -> Stored:
+def _stored(line: ResultLine, log: Log) -> Stored:
     missing = missing_part(line)
     if missing is not None:
         raise Reason(f"missing field {quoted(missing)}")
@@ -205,7 +261,20 @@ def _stored(line: ResultLine) -> Stored:
     verdict_type = verdict_types().get(name)
     if verdict_type is None:
         raise Reason(f"unknown measure {quoted(name)}")
-    return Stored(name, to_result(line, verdict_type))
+    try:
+        return Stored(name, to_result(line, lambda value: _value(value, verdict_type, log)))
+    except ValidationError as error:
+        raise Reason(fault(error, "value")) from None
+
+
+def _value(fields: dict[str, Any], verdict_type: type[BaseModel], log: Log) -> BaseModel:
+    computed = verdict_type.model_computed_fields
+    given = {name: value for name, value in fields.items() if name not in computed}
+    # By way of JSON, since a strict type takes texts for enumerations only from there.
+    value = verdict_type.model_validate_json(to_json(given), extra="allow", by_alias=True, by_name=True)
+    if verdict_type.model_config.get("extra") != "allow":
+        settle(value, log, "value.")
+    return value
 
 
 @cache

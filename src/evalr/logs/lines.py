@@ -1,8 +1,9 @@
-"""The lines of a file, as bytes: plain or gzip, in constant memory. What has no lines to read is an error that says why."""
+"""The lines of a file, as bytes: plain or gzip, in constant memory. Where there are none to read, an error says why."""
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 import zlib
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ LINE_LIMIT = 64 * 1024 * 1024
 """Bytes. A longer line is counted and left out, and never held in memory whole."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+OBJECT = re.compile(rb"\{\s*(?:[\"}]|$)")
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 PROGRESS_EVERY = 1024
@@ -96,8 +98,6 @@ def check_head(path: Path, head: bytes) -> None:
     """Raise LogError where the first bytes of a file say that it is not JSON Lines at all."""
     if head.startswith(UTF_16):
         raise LogError(f"{path} is UTF-16: save it as UTF-8, for example with  iconv -f UTF-16 -t UTF-8")
-    if b"\0" in head:
-        raise LogError(f"{path} is not text: a JSON Lines file holds one JSON object on each line")
     lines = [line for piece in head.removeprefix(BYTE_ORDER_MARK).split(b"\n") if (line := piece.strip())]
     if not lines:
         return
@@ -106,8 +106,10 @@ def check_head(path: Path, head: bytes) -> None:
             f"{path} is one JSON document, not JSON Lines: write one object on each line, for example with  "
             "jq -c '.[]'  for an array"
         )
-    if not any(line.startswith(b"{") for line in lines):
-        raise LogError(f"{path} is not JSON Lines: none of its first lines is a JSON object")
+    # A block of NUL bytes is what a crash leaves in a log that is otherwise sound, so they alone decide nothing.
+    if not any(OBJECT.match(line) for line in lines):
+        what = "is not text" if b"\0" in head else "is not JSON Lines: none of its first lines is a JSON object"
+        raise LogError(f"{path} {what}; a log of this kind holds one JSON object on each line")
 
 
 def is_document(lines: list[bytes]) -> bool:

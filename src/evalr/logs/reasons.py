@@ -12,6 +12,7 @@ from evalr.logs.log import quoted
 
 NOT_JSON = "not JSON"
 NOT_UTF_8 = "not UTF-8"
+TOO_LARGE = "number too large"
 TOO_DEEP = "nested too deeply"
 NOT_AN_OBJECT = "not a JSON object"
 
@@ -19,18 +20,20 @@ _MISFITS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal"
 _any_time = TypeAdapter(datetime)
 
 
-def fault(error: ValidationError) -> str:
+def fault(error: ValidationError, *within: str) -> str:
     """The first thing that is wrong with a record, such as `naive time`, `missing field 'id'` or `unknown role 'x'`."""
     first = error.errors(include_url=False, include_context=False)[0]
     # Inside a union the place goes on with the validator's own words, which have brackets.
     place = [part for part in first["loc"] if isinstance(part, str) and "[" not in part]
-    name = ".".join(place)
+    name = ".".join((*within, *place))
     if first["type"] == "missing":
         return f"missing field {quoted(name)}"
     if first["type"] == "time":
         return time_fault(first["input"])
     if place and place[-1] in ("role", "status") and isinstance(first["input"], str):
         return f"unknown {place[-1]} {quoted(first['input'])}"
+    if first["input"] == "":
+        return f"empty field {quoted(name)}"
     return f"wrong {'value' if first['type'] in _MISFITS else 'type'} in {quoted(name)}"
 
 
@@ -45,8 +48,9 @@ def time_fault(given: Any) -> str:
 
 def text_fault(line: bytes, message: str) -> str:
     """Why a line is not JSON."""
-    if "recursion" in message:
-        return TOO_DEEP
+    for sign, reason in (("recursion", TOO_DEEP), ("out of range", TOO_LARGE)):
+        if sign in message:
+            return reason
     try:
         line.decode()
     except UnicodeDecodeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -77,16 +78,12 @@ def missing_part(line: ResultLine) -> str | None:
     return next((name for name, value in needed.items() if value is None), None)
 
 
-def to_result(line: ResultLine, verdict_type: type[BaseModel]) -> Result[Any]:
-    """The result that a line without a missing part stands for.
-
-    Raises:
-        ValidationError: the value is not one of the verdict type. Its place is "value" and the field.
-    """
+def to_result(line: ResultLine, read_value: Callable[[dict[str, Any]], BaseModel]) -> Result[Any]:
+    """The result that a line without a missing part stands for. `read_value` makes a verdict's value of its fields."""
     about = None if line.about is None else About(*(getattr(line.about, name) for name in About._fields))
     if line.status == "verdict":
         return Verdict(
-            verdict_type.model_validate(line.value),
+            read_value(line.value or {}),
             line.evaluator or "",
             line.version or "1",
             about,
@@ -101,7 +98,7 @@ def to_result(line: ResultLine, verdict_type: type[BaseModel]) -> Result[Any]:
         return Failure(line.error or "", *shared)
     if line.status == "skipped":
         return Skip(line.reason or "", *shared)
-    inner = None if line.verdict is None else to_result(line.verdict, verdict_type)
+    inner = None if line.verdict is None else to_result(line.verdict, read_value)
     return HandOff(line.reason or "", *shared, inner if isinstance(inner, Verdict) else None)
 
 

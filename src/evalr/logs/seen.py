@@ -7,7 +7,6 @@ from collections.abc import Hashable
 
 SMALLEST = 1 << 10
 FULL = 0.6
-WORD = (1 << 64) - 1
 
 
 class Seen:
@@ -24,7 +23,7 @@ class Seen:
         self._count = 0
 
     def _resize(self, size: int) -> None:
-        self._table = array("Q", bytes(8 * size))
+        self._table = array("q", bytes(8 * size))
         self._mask = size - 1
         self._limit = int(size * FULL)
 
@@ -33,7 +32,7 @@ class Seen:
 
     def add(self, subject: Hashable) -> bool:
         """Whether it is new."""
-        key = hash(subject) & WORD or 1  # 0 marks an empty place
+        key = hash(subject) or 1  # 0 marks an empty place
         table, mask = self._table, self._mask
         place = key & mask
         while found := table[place]:
