@@ -229,6 +229,30 @@ class _Table(NamedTuple):
     """For which the event has happened."""
 
 
+class _Counts(NamedTuple):
+    """How many were at risk, had the event and ended at each time at which a row ended."""
+
+    times: NDArray[float64]
+    at_risk: NDArray[int64]
+    events: NDArray[int64]
+    ends: NDArray[int64]
+
+
+def _counts(rows: _Rows) -> _Counts:
+    import numpy as np
+
+    over = rows.end != OPEN
+    times = rows.after[over]
+    if len(times) == 0:
+        none = np.zeros(0, dtype=np.int64)
+        return _Counts(times, none, none, none)
+    first = np.flatnonzero(np.concatenate(([True], times[1:] != times[:-1])))
+    ends = np.diff(first, append=len(times))
+    events = np.add.reduceat(rows.end[over] == EVENT, first, dtype=np.int64)
+    times = times[first]
+    return _Counts(times, len(rows.after) - np.searchsorted(rows.after, times, side="left"), events, ends)
+
+
 def _table(rows: _Rows) -> _Table:
     """The curves over all times.
 
@@ -237,33 +261,26 @@ def _table(rows: _Rows) -> _Table:
     """
     import numpy as np
 
-    over = rows.end != OPEN
-    ended_at = rows.after[over]
-    if len(ended_at) == 0:
-        none = np.zeros(0, dtype=np.int64)
-        return _Table(ended_at, none, none, none, ended_at, ended_at)
-    first = np.flatnonzero(np.concatenate(([True], ended_at[1:] != ended_at[:-1])))
-    times = ended_at[first]
-    ends = np.diff(first, append=len(ended_at))
-    events = np.add.reduceat(rows.end[over] == EVENT, first, dtype=np.int64)
-    at_risk = len(rows.after) - np.searchsorted(rows.after, times, side="left")
-
-    left = at_risk - ends
-    starts = np.flatnonzero(np.concatenate(([True], at_risk[1:] != left[:-1])))
+    counts = _counts(rows)
+    times, at_risk, events, ends = counts
+    if len(times) == 0:
+        return _Table(*counts, times, times)
+    starts = np.flatnonzero(np.concatenate(([True], at_risk[1:] != at_risk[:-1] - ends[:-1])))
     lasts = np.append(starts[1:], len(times)) - 1
-    stretch = np.repeat(np.arange(len(starts)), lasts - starts + 1)
-    kept = np.cumprod(left[lasts] / at_risk[starts])
-    open_at_start = np.concatenate(([1.0], kept[:-1]))
+    lengths = lasts - starts + 1
+    exposed = at_risk[starts]
+    still_open = np.cumprod(np.concatenate(([1.0], (at_risk[lasts[:-1]] - ends[lasts[:-1]]) / exposed[:-1])))
     happened = np.cumsum(events)
-    before_start = happened[starts] - events[starts]
-    gained = open_at_start * (happened[lasts] - before_start) / at_risk[starts]
-    share_at_start = np.concatenate(([0.0], np.cumsum(gained)[:-1]))
-    weight = (open_at_start / at_risk[starts])[stretch]
-    within = open_at_start[stretch] * (happened - before_start[stretch]) / at_risk[starts][stretch]
-    share = np.minimum(share_at_start[stretch] + within, 1.0)
-    if left[-1] == 0 and happened[-1] == ends.sum():
+    before = happened[starts] - events[starts]
+    gained = still_open * (happened[lasts] - before) / exposed
+    share = (happened - np.repeat(before, lengths)).astype(np.float64)
+    share *= np.repeat(still_open, lengths)
+    share /= np.repeat(exposed, lengths)
+    share += np.repeat(np.concatenate(([0.0], np.cumsum(gained)[:-1])), lengths)
+    np.minimum(share, 1.0, out=share)
+    if at_risk[-1] == ends[-1] and happened[-1] == ends.sum():
         share[-1] = 1.0
-    return _Table(times, at_risk, events, ends, weight, share)
+    return _Table(*counts, np.repeat(still_open / exposed, lengths), share)
 
 
 def _incidence(rows: _Rows, table: _Table, at: float) -> Incidence:
