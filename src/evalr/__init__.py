@@ -1,5 +1,7 @@
 """evalr measures what AI agents achieve for people, end to end, from the logs that applications already keep."""
 
+from typing import TYPE_CHECKING, Any
+
 from evalr.errors import (
     AmbiguousLogError,
     DuplicateError,
@@ -21,6 +23,9 @@ from evalr.inputs import About
 from evalr.summaries import Mean, Rate, Summary, TimeTo
 from evalr.tallies.tally import Tally
 from evalr.verdicts import Failure, HandOff, Result, Score, Skip, Verdict, one_per_subject, scores, tag
+
+if TYPE_CHECKING:
+    from evalr.reports.report import Report, report
 
 __all__ = [
     "About",
@@ -44,6 +49,7 @@ __all__ = [
     "PluginError",
     "Rate",
     "RecordError",
+    "Report",
     "Result",
     "Score",
     "Skip",
@@ -55,7 +61,17 @@ __all__ = [
     "Verdict",
     "one_per_subject",
     "pass_k",
+    "report",
     "scores",
     "tag",
     "verdict_fields",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The report stands on everything else, so it is imported when it is asked for."""
+    if name in ("Report", "report"):
+        from evalr.reports import report as room
+
+        return getattr(room, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

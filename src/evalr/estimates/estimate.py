@@ -78,11 +78,8 @@ class Estimate:
         if self.reason:
             notes.append(self.reason)
         if self.left_out:
-            notes.append("left out: " + ", ".join(f"{count:,} {reason}" for reason, count in self.left_out.items()))
-        if self._bounds_say_more():
-            low, high = (value_words(bound, self.unit) for bound in self.bounds or ())
-            notes.append(f"from {low} to {high} whatever those left out were")
-        return notes + [self._flag_words(flag) for flag in self.flags]
+            notes.append(self._left_out_words())
+        return notes + [flag.replace("_", " ") for flag in self.flags]
 
     def counted_words(self) -> str:
         """`970 waits of 136 sessions, 41 still open`."""
@@ -96,16 +93,15 @@ class Estimate:
                 words += f", {count:,} {state}"
         return words
 
-    def _bounds_say_more(self) -> bool:
-        if self.bounds is None or not self.left_out or self.low is None or self.high is None:
-            return False
-        return self.bounds[0] < self.low or self.bounds[1] > self.high
-
-    def _flag_words(self, flag: str) -> str:
-        if flag == "low_confidence":
-            nouns = list(self.clustered_by) or [self.noun]
-            return f"low confidence: only {count_words(self.clusters, nouns[0] if len(nouns) == 1 else 'cluster')}"
-        return flag.replace("_", " ")
+    def _left_out_words(self) -> str:
+        """`left out: 44 pending (17.1% to 51.2% with them)`: how far they could move the value, where that is far."""
+        words = "left out: " + ", ".join(f"{count:,} {reason}" for reason, count in self.left_out.items())
+        if self.bounds is None or self.low is None or self.high is None:
+            return words
+        lowest, highest = self.bounds
+        if self.low <= lowest and highest <= self.high:
+            return words
+        return f"{words} ({value_words(lowest, self.unit)} to {value_words(highest, self.unit)} with them)"
 
     def cluster_words(self) -> str:
         """Over what the interval is computed, where several rows may share a cluster: `311 users`."""

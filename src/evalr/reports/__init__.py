@@ -1,5 +1,1 @@
 """Everything that a log says about its agents, on one page: on a screen, in a notebook, as JSON or as a frame."""
-
-from evalr.reports.report import Report, report
-
-__all__ = ["Report", "report"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 
 def cells(text: str) -> int:
@@ -22,6 +22,18 @@ def _cell(character: str) -> int:
 def padded(text: str, width: int) -> str:
     """The text with spaces after it, to `width` columns."""
     return text + " " * (width - cells(text))
+
+
+def packed(parts: Sequence[str], width: int, *, between: str = "  ·  ") -> Iterator[str]:
+    """The parts in lines of at most `width` columns, broken between parts; only a longer part is broken within."""
+    line = ""
+    for part in parts:
+        longer = f"{line}{between}{part}" if line else part
+        if line and cells(longer) > width:
+            yield from wrapped(line, width)
+            longer = part
+        line = longer
+    yield line
 
 
 def wrapped(text: str, width: int, *, first: str = "", rest: str = "  ") -> Iterator[str]:

@@ -13,8 +13,6 @@ from evalr.summaries import Key, Summary
 from evalr.tallies.tally import Tally
 from evalr.verdicts import Failure, Result, describe
 
-FAILURES_SHOWN = 3
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
@@ -54,7 +52,8 @@ class Lane:
         self.summaries = tuple(measure.summaries(**settings))
         self.by, self.cluster = by, cluster
         self.results = 0
-        self.failures: list[str] = []
+        self.failed = 0
+        self.failure: str | None = None
         self.broken: str | None = None
         self._tallies: dict[Hashable, Tally[Any]] = {}
         self._adds: list[Callable[[Result[Any]], None]] = []
@@ -71,8 +70,9 @@ class Lane:
     def put(self, result: Result[Any]) -> None:
         """Count one result."""
         self.results += 1
-        if isinstance(result, Failure) and len(self.failures) < FAILURES_SHOWN:
-            self.failures.append(f"{describe(result)}: {result.error}")
+        if isinstance(result, Failure):
+            self.failed += 1
+            self.failure = self.failure or f"{describe(result)}: {result.error}"
         if self.broken is not None:
             return
         try:

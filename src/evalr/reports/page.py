@@ -20,7 +20,7 @@ def page(report: Report) -> str:
     rows = [row for section in report.sections for row in _rows(section)]
     rows += [[label, "", "", reason] for label, reason in empty_words(report.sections)]
     below = [f"{name}: {text}" for name, text in account_words(report)] + [footer_words(report)]
-    return _paragraph(header_words(report)) + html_table(HEAD, rows) + "".join(map(_paragraph, below))
+    return _paragraph(" · ".join(header_words(report))) + html_table(HEAD, rows) + "".join(map(_paragraph, below))
 
 
 def _rows(section: Section) -> Iterator[list[str]]:

@@ -29,8 +29,8 @@ class Track:
     """One measure along the pass: the lane of what is computed, and one lane for each source of stored results."""
 
     def __init__(
-        self, measure: Measure, settings: Mapping[str, Any], now: datetime, by: Key | None, cluster: Key | None
-    ):
+        self, measure: Measure, settings: Mapping[str, Any], *, now: datetime, by: Key | None, cluster: Key | None
+    ) -> None:
         self.measure = measure
         self.settings = measure.settled(settings)
         self.inputs = 0

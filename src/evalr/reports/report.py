@@ -23,7 +23,7 @@ from evalr.summaries import Key
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-NO_VERDICTS = "no verdicts in this log; `evalr schema result` shows how a log holds them"
+NO_VERDICTS = "no verdicts in this log; see `evalr schema result`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,10 +260,9 @@ def report(
         log = read(log, kind=kind, strict=strict)
     source = log if isinstance(log, Log) else None
     reading.read(log, progress)
+    records = sum(reading.kinds.values()) + reading.results if source is None else source.records
     if progress is not None:
-        progress(
-            sum(reading.kinds.values()) + reading.results if source is None else source.records, share_read(source)
-        )
+        progress(records, share_read(source))
 
     return Report(
         path=None if source is None else source.path,
@@ -329,6 +328,8 @@ def _key_words(key: Key | None) -> str | None:
 
 def _sections(reading: Reading, level: float, *, asked: bool) -> tuple[Section, ...]:
     found = [(track, _section(track, reading, level)) for track in reading.tracks]
+    # What the log says most about comes first.
+    found.sort(key=lambda pair: -max((row.estimate.n for row in pair[1].rows), default=0))
     measured = [section for track, section in found if section.rows and _marked(track)]
     unmarked = [section for track, section in found if section.rows and not _marked(track)]
     empty = [(track, section) for track, section in found if not section.rows]
@@ -350,14 +351,13 @@ def _section(track: Track, reading: Reading, level: float) -> Section:
     lanes = {COMPUTED: track.computed} if computed else track.stored
     for source, lane in sorted(lanes.items()):
         rows += lane.rows(source, level)
-        notes += [f"failed: {failure}" for failure in lane.failures]
+        if lane.failure is not None:
+            notes.append(f"failed: {lane.failure}" + (f", and {lane.failed - 1:,} more" if lane.failed > 1 else ""))
     if computed and not track.marked and measure.marker is not None:
         notes.insert(0, measure.marker.without)
     if computed and track.stored:
         stored = sum(lane.results for lane in track.stored.values())
-        notes.append(
-            f"{stored:,} stored {'result is' if stored == 1 else 'results are'} not counted: computed anew instead"
-        )
+        notes.append(f"not counted: {count_words(stored, 'stored result')}, since the log holds what they are made of")
     summaries = track.computed.summaries
     return Section(
         measure=measure.name,

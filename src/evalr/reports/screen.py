@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evalr.estimates.estimate import Estimate
 from evalr.estimates.words import interval_words, safe_text, value_words
-from evalr.reports.fitting import cells, padded, wrapped
+from evalr.reports.fitting import cells, packed, padded, wrapped
 from evalr.reports.wording import account_words, empty_words, footer_words, header_words, row_label, shown_groups
 
 if TYPE_CHECKING:
@@ -38,6 +38,10 @@ class Note:
     text: str
 
 
+GAP = Line("")
+"""Between summaries that are shown with their groups."""
+
+
 def screen(report: Report, *, width: int, color: bool) -> str:
     """The whole report: what was read, one row for each summary, what was left out, and how to read the intervals."""
     style = _styled if color else _unstyled
@@ -47,7 +51,7 @@ def screen(report: Report, *, width: int, color: bool) -> str:
         for line in wrapped(text, width, first=padded(name, 13), rest=" " * 13)
     ]
     footer = [style(DIM, line) for line in wrapped(footer_words(report), width, rest="")]
-    blocks = [list(wrapped(header_words(report), width)), list(_table(report, width, style)), account + footer]
+    blocks = [list(packed(header_words(report), width)), list(_table(report, width, style)), account + footer]
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
@@ -68,13 +72,18 @@ def _table(report: Report, width: int, style: Style) -> Iterator[str]:
 
 
 def _parts(section: Section) -> Iterator[Line | Note]:
-    for row in section.rows:
+    grouped = any(row.groups is not None for row in section.rows)
+    for place, row in enumerate(section.rows):
+        if grouped and place:
+            yield GAP
         yield _line(row_label(row, section), row.estimate, headline=True)
         if row.groups is not None:
             shown, notes = shown_groups(row.groups)
             yield from (_line(f"  {label}", estimate) for label, estimate in shown)
             yield from map(Note, notes)
     yield from (Note(safe_text(note, longest=500)) for note in section.notes)
+    if grouped:
+        yield GAP
 
 
 def _line(label: str, estimate: Estimate, *, headline: bool = False) -> Line:
@@ -85,11 +94,16 @@ def _line(label: str, estimate: Estimate, *, headline: bool = False) -> Line:
 
 
 def _laid_out(line: Line, columns: tuple[int, int, int], width: int, style: Style) -> Iterator[str]:
-    if not line.value:
-        yield from wrapped(
-            line.notes, width, first=f"  {padded(line.label, columns[0])}  ", rest=" " * (columns[0] + 4)
-        )
-        return
+    if line is GAP:
+        yield ""
+    elif not line.value:
+        first = f"  {padded(line.label, columns[0])}  "
+        yield from wrapped(line.notes, width, first=first, rest=" " * (columns[0] + 4))
+    else:
+        yield from _row(line, columns, width, style)
+
+
+def _row(line: Line, columns: tuple[int, int, int], width: int, style: Style) -> Iterator[str]:
     value = style(BOLD if line.headline else "", line.value) + " " * (columns[1] - cells(line.value))
     head = f"  {padded(line.label, columns[0])}  {value} {padded(line.interval, columns[2])}  "
     room = sum(columns) + 7

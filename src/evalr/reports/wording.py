@@ -17,8 +17,8 @@ GROUPS_SHOWN = 20
 NAMES_SHOWN = 6
 
 
-def header_words(report: Report) -> str:
-    """`sessions.jsonl  ·  1,204 sessions, 311 users  ·  3 Sep to 29 Nov 2026 (UTC)  ·  read 30 Nov 2026 09:00 UTC`."""
+def header_words(report: Report) -> list[str]:
+    """`sessions.jsonl`, `1,204 sessions, 311 users`, `3 Sep to 29 Nov 2026 (UTC)`, `read 30 Nov 2026 09:00 UTC`."""
     parts = [] if report.path is None else [safe_text(report.path)]
     counts = [count_words(count, safe_text(kind)) for kind, count in report.inputs.items()]
     if report.results:
@@ -29,7 +29,7 @@ def header_words(report: Report) -> str:
     if report.first is not None and report.last is not None:
         parts.append(f"{period_words(report.first, report.last)} (UTC)")
     parts.append(_reading_time_words(report))
-    return "  ·  ".join(parts)
+    return parts
 
 
 def _reading_time_words(report: Report) -> str:

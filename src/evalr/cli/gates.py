@@ -1,0 +1,92 @@
+"""Gates: whether an estimate clears a bar, at the limit of its interval that counts against it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from evalr.cli.endings import NOT_CLEARED, UNUSABLE
+from evalr.cli.texts import read_length
+from evalr.errors import InputError
+from evalr.estimates.estimate import Estimate
+from evalr.estimates.words import interval_words, value_words
+
+Comparison = Literal["<", "<=", ">", ">="]
+
+_CONDITION = re.compile(r"\s*([^\s<>=]+)\s*(<=|>=|<|>)\s*([^\s<>=]+)\s*")
+CONDITION_RULE = "write a condition as NAME<NUMBER, with <, <=, > or >=, such as 'drop_off<20%' or 'waits_median<5m'"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a gate asks of a summary: `drop_off < 20%`. `bar` is still text: the summary's unit says how to read it."""
+
+    name: str
+    comparison: Comparison
+    bar: str
+
+    @property
+    def wants_less(self) -> bool:
+        """Whether the upper limit counts, rather than the lower one."""
+        return self.comparison.startswith("<")
+
+    def holds(self, limit: float, bar: float) -> bool:
+        """Whether a limit clears the bar."""
+        return {"<": limit < bar, "<=": limit <= bar, ">": limit > bar, ">=": limit >= bar}[self.comparison]
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What a gate found: an exit code, and the verdict, the condition and the numbers in words."""
+
+    code: int
+    verdict: str
+    asked: str
+    found: str
+
+
+def read_condition(text: str) -> Condition:
+    """`drop_off<0.2` as a condition."""
+    found = _CONDITION.fullmatch(text)
+    if found is None:
+        raise InputError(f"{text!r} is not a condition: {CONDITION_RULE}")
+    name, comparison, bar = found.groups()
+    return Condition(name, comparison, bar)  # type: ignore[arg-type]
+
+
+def rule(condition: Condition, estimate: Estimate) -> Ruling:
+    """Hold an estimate against a condition: it passes where the limit of its interval does, never where undefined."""
+    asked = f"{condition.name} {condition.comparison} {condition.bar}"
+    if estimate.value is None:
+        return Ruling(UNUSABLE, "undefined", asked, estimate.reason or estimate.status)
+    bar = read_bar(condition.bar, estimate)
+    found = f"{value_words(estimate.value, estimate.unit)} {interval_words(estimate.low, estimate.high, estimate.unit)}"
+    if estimate.low is None and estimate.high is None:
+        return Ruling(UNUSABLE, "undefined", asked, f"{found.strip()} has no interval: {estimate.reason}")
+    which = "upper" if condition.wants_less else "lower"
+    limit = estimate.high if condition.wants_less else estimate.low
+    if limit is None:
+        return Ruling(NOT_CLEARED, "not cleared", asked, f"{found}, the log does not reach the {which} limit")
+    cleared = condition.holds(limit, bar)
+    words = f"{found}, {which} limit {value_words(limit, estimate.unit)}; {estimate.counted_words()}"
+    return Ruling(0, "passed", asked, words) if cleared else Ruling(NOT_CLEARED, "not cleared", asked, words)
+
+
+def read_bar(text: str, estimate: Estimate) -> float:
+    """The bar in the estimate's unit: a share as 0.2 or 20%, a time as 5m, any other number as it is."""
+    if estimate.unit == "seconds":
+        return read_length(text).total_seconds()
+    percent = text.endswith("%")
+    try:
+        number = float(text.removesuffix("%"))
+    except ValueError as error:
+        raise InputError(f"{estimate.name}: the bar {text!r} is not a number: {CONDITION_RULE}") from error
+    if estimate.unit != "share":
+        if percent:
+            raise InputError(f"{estimate.name} is in {estimate.unit}, not a share: write the bar without %")
+        return number
+    share = number / 100 if percent else number
+    if not 0 <= share <= 1:
+        raise InputError(f"{estimate.name} is a share: write the bar from 0 to 1, or from 0% to 100%, not {text}")
+    return share
