@@ -23,7 +23,7 @@ class Seen:
         self._count = 0
 
     def _resize(self, size: int) -> None:
-        self._table = array("q", bytes(8 * size))
+        self._table = array("q", [0]) * size
         self._mask = size - 1
         self._limit = int(size * FULL)
 
