@@ -45,8 +45,8 @@ Fold = FoldName | PassK
 def pass_k(k: int) -> PassK:
     """The fold pass^k: the chance that k trials of one unit, drawn from its trials without replacement, all hit.
 
-    Unbiased where a unit has more than k trials, unlike (hits / trials)**k. A unit with fewer than k trials is left out and
-    counted. Source: Yao et al. 2024, tau-bench.
+    Unbiased where a unit has more than k trials, unlike (hits / trials)**k. A unit with fewer than k trials is left out
+    and counted. Source: Yao et al. 2024, tau-bench.
     """
     return PassK(k)
 
@@ -73,8 +73,8 @@ _NAMED: dict[str, Callable[[Exact, Exact], Exact | str]] = {"any": _any, "all": 
 def fold_function(fold: Fold) -> Callable[[Exact, Exact], Exact | str]:
     """The function (hits, total) -> value from 0 to 1, or the reason why such a unit is left out.
 
-    "any" is 1 where at least one hit, "all" where every one did, "share" is hits over total, and "flip" is 1 where the unit's
-    results disagree with one another.
+    "any" is 1 where at least one hit, "all" where every one did, "share" is hits over total, and "flip" is 1 where the
+    unit's results disagree with one another.
     """
     if isinstance(fold, PassK):
         return fold

@@ -8,7 +8,7 @@ from evalr.tallies.moments import Exact, Moments
 
 
 class Counts:
-    """Rows (y, m) summed by cluster. Rows without a cluster are clusters of one and are kept as moments, which stay small."""
+    """Rows (y, m) summed by cluster. Those without one are clusters of their own, kept as moments, which stay small."""
 
     __slots__ = ("_loose", "clusters")
 
@@ -59,8 +59,8 @@ class Counts:
 class Units:
     """Rows of one unit (a task's trials, a response's learnings) kept together until they are folded into one.
 
-    A unit's row is (hits, total, missing, cluster): `missing` counts results without a verdict. A unit whose results lie in
-    several clusters becomes a cluster of its own.
+    A unit's row is (hits, total, missing, cluster): `missing` counts results without a verdict. A unit whose results
+    lie in several clusters becomes a cluster of its own.
     """
 
     __slots__ = ("rows",)

@@ -17,8 +17,8 @@ LOOSE = -1
 class Durations:
     """Durations with their ends, as plain arrays: 13 bytes a row, and one entry a cluster.
 
-    `after` is in the summary's unit; `end` is OPEN (censored: still open when the log ended), EVENT, or COMPETING (ended in
-    another way).
+    `after` is in the summary's unit; `end` is OPEN (censored: still open when the log ended), EVENT, or COMPETING
+    (ended in another way).
     """
 
     __slots__ = ("_index", "after", "clusters", "end")
@@ -72,8 +72,8 @@ class Durations:
 class UnitDurations:
     """Durations of one unit kept as one: the first of them to end, or the last.
 
-    Until a unit's first (or last) end is known, it is still open: the first of several is censored where the earliest of them
-    is, the last where any of them is. A unit whose rows lie in several clusters becomes a cluster of its own.
+    Until a unit's first (or last) end is known, it is still open: the first of several is censored where the earliest
+    of them is, the last where any of them is. A unit whose rows lie in several clusters becomes a cluster of its own.
     """
 
     __slots__ = ("first", "rows")

@@ -10,8 +10,8 @@ from typing import Any
 def fingerprint(thing: Any) -> Hashable:
     """A function as where it is written, what it does and what it holds; a type as its name; anything else as it is.
 
-    So a tally can be sent to another process though its summary was made with lambdas, and summaries that one function made
-    alike are told apart only by what they were made with.
+    So a tally can be sent to another process though its summary was made with lambdas, and summaries that one function
+    made alike are told apart only by what they were made with.
     """
     if isinstance(thing, type):
         return (thing.__module__, thing.__qualname__)

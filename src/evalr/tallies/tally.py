@@ -32,7 +32,7 @@ class Entry(Generic[C]):
         counted: how many units were counted, whatever they weigh.
         left_out: how many were left out, by reason.
         unknown: how many of the units left out could have counted either way; they widen an estimate's bounds.
-        unknown_weight: whether some of those have an unknown weight, so that nothing bounds what they could have changed.
+        unknown_weight: whether some of those have an unknown weight, so that nothing bounds what they could change.
         versions: verdicts by (evaluator, version).
         flags: verdicts by flag.
     """
@@ -64,8 +64,8 @@ class Entry(Generic[C]):
 class Tally(Generic[C]):
     """Entries by group; a tally without grouping has the one group None.
 
-    Tallies of the same summary add (`a + b`): parts of a log, days or processes merge into exactly the single pass, as long
-    as each subject is in one part.
+    Tallies of the same summary add (`a + b`): parts of a log, days or processes merge into exactly the single pass, as
+    long as each subject is in one part.
 
     Attributes:
         reads: what is counted (`Summary.reads`); `by` and `cluster` how, as keys or, for functions, their fingerprints.
@@ -79,8 +79,12 @@ class Tally(Generic[C]):
         self.reads = reads
         self.by = by
         self.cluster = cluster
-        self.entries: dict[Hashable, Entry[C]] = {}
+        self.entries: dict[str | None, Entry[C]] = {}
         self.overlap = False
+
+    def named_groups(self) -> list[str]:
+        """The groups that have a name, in no order."""
+        return [group for group in self.entries if group is not None]
 
     def __add__(self, other: Tally[C]) -> Tally[C]:
         if (self.reads, self.by, self.cluster) != (other.reads, other.by, other.cluster):

@@ -1,0 +1,129 @@
+"""Keys: into which group, cluster and unit a result goes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import NamedTuple
+
+from evalr.errors import InputError
+from evalr.inputs import About
+from evalr.tallies.moments import Exact
+from evalr.verdicts import describe
+
+Key = str | Callable[[About], str | Sequence[str] | None]
+"""What to group or cluster by: "user", "session", "arm", "kind", an attribute's name, or a function of `About`."""
+
+Per = str | Sequence[str] | Callable[[About], Hashable]
+"""What a folded row stands for: as `Key`, or several names that identify it together."""
+
+
+class Place(NamedTuple):
+    """Where one result counts, and as how many. No cluster and no unit: it is its own."""
+
+    cluster: Hashable | None
+    unit: Hashable | None
+    weight: Exact
+
+
+ClusterReader = Callable[[About, object], Hashable]
+UnitReader = Callable[[About, object], Hashable]
+GroupReader = Callable[[About], Sequence[str | None]]
+
+_OWN_FIELDS = ("user", "session", "arm", "kind")
+_THE_WHOLE = (None,)
+
+
+def _reader(key: Key) -> Callable[[About], str | Sequence[str] | None]:
+    if not isinstance(key, str):
+        return key
+    if key == "session":
+        return lambda about: about.session or about.id
+    if key in _OWN_FIELDS:
+        return lambda about: getattr(about, key)
+    return lambda about: (about.attributes or {}).get(key)
+
+
+def group_reader(by: Key | None) -> GroupReader:
+    """The groups that a result is in; the one group None where there is no grouping, or nothing is known."""
+    if by is None:
+        return lambda about: _THE_WHOLE
+    read = _reader(by)
+
+    def groups_of(about: About) -> Sequence[str | None]:
+        found = read(about)
+        if found is None or isinstance(found, str):
+            return (found,)
+        if isinstance(found, list | tuple) and all(isinstance(text, str) for text in found):
+            return tuple(dict.fromkeys(found)) or _THE_WHOLE
+        raise InputError(f"a group is a text, several texts or None, not {found!r}")
+
+    return groups_of
+
+
+def cluster_reader(cluster: Key | None) -> ClusterReader:
+    """The cluster that a result is in: by default its user, else what it is a part of, else (None) itself."""
+    if cluster is None:
+        return _default_cluster
+    read = _reader(cluster)
+    named = f"cluster={cluster!r}" if isinstance(cluster, str) else "the cluster function"
+
+    def cluster_of(about: About, result: object) -> Hashable:
+        found = _one_text(read(about), named, result)
+        # Session ids alone repeat across users in real logs.
+        return ("named", about.user, found) if cluster == "session" else ("named", found)
+
+    return cluster_of
+
+
+def _default_cluster(about: About, result: object) -> Hashable:
+    if about.user is not None:
+        return about.user
+    return None if about.session is None else (about.session,)
+
+
+def cluster_kinds(keys: Iterable[Hashable], own: int) -> Counter[str]:
+    """How many clusters are users, parents, named by the caller, or (`own`) rows themselves."""
+    kinds: Counter[str] = Counter(own=own)
+    for key in keys:
+        kinds[
+            "user" if isinstance(key, str) else "parent" if isinstance(key, tuple) and len(key) == 1 else "named"
+        ] += 1
+    return kinds
+
+
+def unit_reader(per: Per | None) -> UnitReader:
+    """The unit that a result is folded into; None where results are not folded."""
+    if per is None:
+        return lambda about, result: None
+    if callable(per):
+        read = per
+
+        def unit_from_function(about: About, result: object) -> Hashable:
+            found = read(about)
+            if found is None:
+                raise InputError(f"the per function: {describe(result)} has none; every result needs one")
+            return found
+
+        return unit_from_function
+    names = (per,) if isinstance(per, str) else tuple(per)
+    readers = [(f"per={name!r}", _reader(name)) for name in names]
+
+    def unit_of(about: About, result: object) -> Hashable:
+        parts = tuple([_one_text(read(about), named, result) for named, read in readers])
+        # Session ids alone repeat across users in real logs.
+        return (about.user, *parts) if "session" in names else parts
+
+    return unit_of
+
+
+def _one_text(found: object, named: str, result: object) -> str:
+    if isinstance(found, str):
+        return found
+    what = "none" if found is None else "several" if isinstance(found, list | tuple) else f"{found!r}, which is no text"
+    raise InputError(f"{named}: {describe(result)} has {what}; every result needs exactly one text")
+
+
+def key_words(key: Hashable) -> str:
+    """A key, or the fingerprint of a function, as a message names it."""
+    return "a function" if isinstance(key, tuple) else repr(key)

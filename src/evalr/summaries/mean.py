@@ -1,0 +1,115 @@
+"""Means: a number over a weight."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from fractions import Fraction
+from math import isfinite
+from typing import Any, Literal
+
+from evalr.errors import InputError
+from evalr.estimates.estimate import Estimate
+from evalr.estimates.words import Unit
+from evalr.summaries.keys import Place, cluster_kinds
+from evalr.summaries.summary import UNKNOWN, Summary, Terms, number
+from evalr.tallies.counts import Counts, Units
+from evalr.tallies.moments import Moments, exact
+from evalr.tallies.tally import Entry
+from evalr.verdicts import V
+
+
+@dataclass(frozen=True)
+class Mean(Summary[V]):
+    """The mean of a number, such as a quality from 1 to 5.
+
+    Args:
+        value: the number, None where it is not known.
+        weight: what it is weighed by; one by default.
+        bounds: the smallest and largest it can be, where there are such; the interval then stays inside.
+        fold: "mean", with `per`: first the mean of each unit.
+        unit: what the number is in, such as "tokens".
+    """
+
+    _: KW_ONLY
+    value: Callable[[V], float | None]
+    weight: Callable[[V], float] | None = None
+    bounds: tuple[float, float] | None = None
+    fold: Literal["mean"] | None = None
+    unit: Unit = "number"
+
+    def __post_init__(self) -> None:
+        Summary.__post_init__(self)
+        if self.fold not in (None, "mean"):
+            raise InputError(f"summary {self.name!r}: fold={self.fold!r}; a Mean folds by 'mean'")
+        if self.bounds is not None and not self.bounds[0] < self.bounds[1]:
+            raise InputError(f"summary {self.name!r}: bounds={self.bounds!r} must be (smallest, largest)")
+
+    def _parts(self) -> tuple[object, ...]:
+        return (self.value, self.weight, self.bounds)
+
+    def _cells(self) -> Counts | Units:
+        return Counts() if self.fold is None else Units()
+
+    def _put(self, entry: Entry[Any], value: V, place: Place) -> None:
+        found = self.value(value)
+        if found is None:
+            self._left_out(entry, UNKNOWN, place)
+            return
+        if not isfinite(found):
+            self._left_out(entry, "not a number", place)
+            self._put_unknown(entry, place)
+            return
+        if self.bounds is not None and not self.bounds[0] <= found <= self.bounds[1]:
+            low, high = self.bounds
+            raise InputError(f"summary {self.name!r}: {found} is outside its bounds, {low} to {high}")
+        weight = place.weight if self.weight is None else place.weight * exact(self.weight(value))
+        if weight < 0:
+            raise InputError(f"summary {self.name!r}: a weight is {float(weight)}; it must not be negative")
+        if weight == 0:
+            self._left_out(entry, "without weight", place)
+        elif self.fold is None:
+            entry.cells.add(weight * exact(found), weight, place.cluster)
+        else:
+            entry.cells.add(place.unit, weight * exact(found), weight, 0, place.cluster)
+
+    def _put_unknown(self, entry: Entry[Any], place: Place) -> None:
+        if self.fold is not None:
+            entry.cells.add(place.unit, 0, 0, 1, place.cluster)
+        entry.unknown += place.weight
+        entry.unknown_weight |= self.weight is not None or self.fold is not None
+
+    def _estimate(self, entry: Entry[Any], terms: Terms) -> Estimate:
+        from evalr.estimates.mean import mean_interval
+
+        counts, left_out = entry.cells, Counter[str]()
+        if self.fold is not None:
+            counts = Counts()
+            for total, weight, _, cluster in entry.cells.rows.values():
+                if weight:
+                    counts.add(Fraction(total) / weight, 1, cluster)
+                else:
+                    left_out["without a value"] += 1
+        moments = counts.moments()
+        return self._finished(
+            entry,
+            terms,
+            value=None if moments.ratio is None else float(moments.ratio),
+            interval=mean_interval(moments, level=terms.level, bounds=self.bounds),
+            unit=self.unit,
+            counts={"sum": number(moments.y), "total": number(moments.m)},
+            n=moments.rows,
+            clusters=cluster_kinds(counts.clusters, counts.loose_clusters),
+            bounds=self._where_it_could_lie(moments, entry),
+            also_left_out=left_out,
+        )
+
+    def _where_it_could_lie(self, moments: Moments, entry: Entry[Any]) -> tuple[float, float] | None:
+        if not entry.unknown:
+            return None if moments.ratio is None else (float(moments.ratio), float(moments.ratio))
+        if self.bounds is None or entry.unknown_weight:
+            return self.bounds
+        low, high = (exact(bound) * entry.unknown for bound in self.bounds)
+        total = Fraction(moments.m + entry.unknown)
+        return float((moments.y + low) / total), float((moments.y + high) / total)

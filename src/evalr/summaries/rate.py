@@ -1,0 +1,137 @@
+"""Rates: hits over total."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from fractions import Fraction
+from typing import Any
+
+from evalr.errors import InputError
+from evalr.estimates.estimate import Estimate
+from evalr.estimates.folds import Fold, fold_function
+from evalr.estimates.rate import RateMethod, rate_interval
+from evalr.summaries.keys import Place, cluster_kinds
+from evalr.summaries.summary import PENDING, UNKNOWN, Summary, Terms, number, share_bounds
+from evalr.tallies.counts import Counts, Units
+from evalr.tallies.tally import Entry
+from evalr.verdicts import V
+
+
+@dataclass(frozen=True)
+class Rate(Summary[V]):
+    """Hits over total: 0 ≤ hits ≤ total in every verdict.
+
+    Args:
+        hits: how many of a verdict's units count, or None where that is not known.
+        total: how many units a verdict has; one by default.
+        pending: how many more units it will have once their time has come; they are counted as pending.
+        method: of the interval: "wilson", "jeffreys", "clopper_pearson", or "wilson_cr1".
+        fold: "any", "all", "share", "flip" or `pass_k(k)`, with `per`.
+    """
+
+    _: KW_ONLY
+    hits: Callable[[V], int | None]
+    total: Callable[[V], int] | None = None
+    pending: Callable[[V], int] | None = None
+    method: RateMethod = "wilson"
+    fold: Fold | None = None
+
+    def __post_init__(self) -> None:
+        Summary.__post_init__(self)
+        if self.fold is not None:
+            fold_function(self.fold)
+
+    def _parts(self) -> tuple[object, ...]:
+        return (self.hits, self.total, self.pending)
+
+    def _cells(self) -> Counts | Units:
+        return Counts() if self.fold is None else Units()
+
+    def _put(self, entry: Entry[Any], value: V, place: Place) -> None:
+        hits = self.hits(value)
+        total = 1 if self.total is None else self.total(value)
+        pending = 0 if self.pending is None else self.pending(value)
+        known = 0 if hits is None else hits
+        whole = isinstance(known, int) and isinstance(total, int) and isinstance(pending, int)
+        if not (whole and 0 <= known <= total and pending >= 0):
+            raise InputError(
+                f"summary {self.name!r}: a verdict has {hits!r} hits of {total!r}, and {pending!r} pending; a rate "
+                "needs whole numbers with 0 ≤ hits ≤ total and 0 ≤ pending"
+            )
+        unknown, counted = (total, 0) if hits is None else (0, total)
+        entry.counted += counted
+        if unknown or pending:
+            entry.left_out.update({UNKNOWN: unknown, PENDING: pending})
+            entry.unknown += place.weight * (unknown + pending)
+        if self.fold is None:
+            entry.cells.add(place.weight * known, place.weight * counted, place.cluster)
+        else:
+            entry.cells.add(place.unit, int(known), counted, unknown + pending, place.cluster)
+
+    def _put_unknown(self, entry: Entry[Any], place: Place) -> None:
+        if self.fold is not None:
+            entry.cells.add(place.unit, 0, 0, 1, place.cluster)
+        entry.unknown += place.weight
+        entry.unknown_weight |= self.total is not None
+
+    def _estimate(self, entry: Entry[Any], terms: Terms) -> Estimate:
+        if self.fold is not None:
+            return self._folded(entry, terms)
+        moments = entry.cells.moments()
+        counted = (cluster for cluster, (_, total, _) in entry.cells.clusters.items() if total)
+        clusters = cluster_kinds(counted, entry.cells.loose_clusters)
+        several_a_row = self.total is not None and entry.counted > sum(clusters.values())
+        return self._finished(
+            entry,
+            terms,
+            value=None if moments.ratio is None else float(moments.ratio),
+            interval=rate_interval(moments, level=terms.level, method=self.method, units=entry.counted),
+            unit="share",
+            counts={"hits": number(moments.y), "total": number(moments.m)},
+            n=entry.counted,
+            clusters=clusters,
+            own=self.parent if several_a_row else None,
+            bounds=(0.0, 1.0) if entry.unknown_weight else share_bounds(moments.y, moments.m, entry.unknown),
+        )
+
+    def _folded(self, entry: Entry[Units], terms: Terms) -> Estimate:
+        fold = fold_function(self.fold)  # type: ignore[arg-type]
+        folded, left_out = Counts(), Counter[str]()
+        lowest, highest, could_count = Fraction(0), Fraction(0), 0
+        for hits, total, missing, cluster in entry.cells.rows.values():
+            value = fold(hits, total)
+            if isinstance(value, str):
+                left_out[f"with {value}"] += 1
+            else:
+                folded.add(value, 1, cluster)
+            # What the unit could have been, had the missing results come: all misses, all hits, or one of them a hit.
+            possible = [fold(hits + extra, total + missing) for extra in {0, min(1, missing), missing}]
+            values = [each for each in possible if not isinstance(each, str)]
+            if values:
+                could_count += 1
+                lowest += min(values)
+                highest += max(values)
+        bounds = None
+        if could_count:
+            bounds = (float(lowest / could_count), float(highest / could_count))
+        moments = folded.moments()
+        if self.fold in ("any", "all", "flip"):
+            interval = rate_interval(moments, level=terms.level, method=self.method)
+        else:
+            from evalr.estimates.mean import mean_interval
+
+            interval = mean_interval(moments, level=terms.level, bounds=(0, 1))
+        return self._finished(
+            entry,
+            terms,
+            value=None if moments.ratio is None else float(moments.ratio),
+            interval=interval,
+            unit="share",
+            counts={"hits": number(moments.y), "total": number(moments.m)},
+            n=int(moments.m),
+            clusters=cluster_kinds(folded.clusters, folded.loose_clusters),
+            bounds=(0.0, 1.0) if entry.unknown_weight else bounds,
+            also_left_out=left_out,
+        )

@@ -1,0 +1,362 @@
+"""What every summary shares: reading results into a tally, and a tally into estimates."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, replace
+from datetime import tzinfo
+from fractions import Fraction
+from typing import Any, Generic, NamedTuple
+
+from evalr.errors import InputError, MixedVersionsError
+from evalr.estimates.buckets import Bucket, TimeBucket, buckets_between
+from evalr.estimates.estimate import Estimate, Groups, Status, Trend
+from evalr.estimates.interval import Interval
+from evalr.estimates.words import Unit
+from evalr.inputs import About
+from evalr.summaries.keys import Key, Per, Place, cluster_reader, group_reader, key_words, unit_reader
+from evalr.tallies.fingerprint import fingerprint
+from evalr.tallies.moments import Exact, exact
+from evalr.tallies.tally import Entry, Tally
+from evalr.verdicts import NO_VERDICT, Duplicates, Result, V, Verdict, about_of, one_per_subject
+
+PENDING = "pending"
+UNKNOWN = "unknown"
+LOW_CONFIDENCE_UNDER = 30
+
+_NO_VERDICT_WORDS = {"failed": "failed", "skipped": "skipped", "handed_off": "handed off"}
+_COULD_COUNT = {PENDING, UNKNOWN, *_NO_VERDICT_WORDS.values()}
+"""What is left out for these reasons could have counted either way, and widens the bounds."""
+
+_NOBODY = About("value")
+
+
+class Terms(NamedTuple):
+    """What a caller asks of an estimate."""
+
+    level: float
+    mix_versions: bool
+    cluster_word: str
+    """What a cluster is called where the caller named it."""
+
+
+@dataclass(frozen=True)
+class Summary(Generic[V]):
+    """What every summary shares. Use `Rate`, `Mean` or `TimeTo`.
+
+    Args:
+        name: unique among summaries; gates and reports use it.
+        of: the verdict type that it reads; values of its subclasses count too.
+        leaves_out: why a verdict is not counted, or None where it is. "pending" and "unknown" widen the bounds.
+        per, fold: first fold the results of one unit into one: `per="task", fold=pass_k(3)`.
+        label: what a report calls it; by default its name in words.
+        noun: what one counted row is called, with `/` and its plural where no rule gives it.
+        parent: what the sessions or artifacts are called that its rows are parts of.
+    """
+
+    name: str
+    _: KW_ONLY
+    of: type[V]
+    leaves_out: Callable[[V], str | None] | None = None
+    per: Per | None = None
+    fold: Any = None
+    label: str | None = None
+    noun: str = "result"
+    parent: str = "session"
+
+    def __post_init__(self) -> None:
+        if (self.per is None) != (self.fold is None):
+            raise InputError(f"summary {self.name!r}: per= and fold= belong together")
+
+    # -- what people call ---------------------------------------------------------------------------------------------
+
+    def __call__(self, results: Iterable[Result[V] | V]) -> float | None:
+        """The value of the estimate, or None where there is none."""
+        return self.estimate(results).value
+
+    def estimate(
+        self,
+        results: Iterable[Result[V] | V] | Tally[Any],
+        *,
+        cluster: Key | None = None,
+        level: float = 0.95,
+        duplicates: Duplicates = "error",
+        mix_versions: bool = False,
+        **settings: Any,
+    ) -> Estimate:
+        """The number, its interval, and what was counted and left out.
+
+        Args:
+            results: results and plain values, or a tally of this summary.
+            cluster: what the interval is computed over. By default the user where one is known, else the session or
+                artifact that the result is a part of, else the result itself. A cluster named here must be known of
+                every result.
+            level: of the two-sided interval.
+            duplicates: what to do with a second result of one subject: "error", "first" or "latest".
+            mix_versions: allow verdicts of several versions of one evaluator, and flag them.
+            settings: other values for the summary's own fields, such as `method="jeffreys"` or
+                `within=timedelta(hours=1)`.
+        """
+        summary = replace(self, **settings) if settings else self
+        tally = summary._tallied(results, None, cluster, duplicates)
+        return summary._group(tally, None, level, mix_versions)
+
+    def by(
+        self,
+        results: Iterable[Result[V] | V] | Tally[Any],
+        key: Key,
+        *,
+        cluster: Key | None = None,
+        level: float = 0.95,
+        duplicates: Duplicates = "error",
+        mix_versions: bool = False,
+        **settings: Any,
+    ) -> Groups:
+        """One estimate for each group. A result with several texts for the key is in several groups."""
+        summary = replace(self, **settings) if settings else self
+        tally = summary._tallied(results, key, cluster, duplicates)
+        names: list[str | None] = [*sorted(tally.named_groups())]
+        if None in tally.entries:
+            names.append(None)
+        estimates = {name: summary._group(tally, name, level, mix_versions) for name in names}
+        return Groups(key if isinstance(key, str) else "group", estimates, overlap=tally.overlap)
+
+    def trend(
+        self,
+        results: Iterable[Result[V] | V] | Tally[Any],
+        *,
+        bucket: Bucket = "day",
+        tz: str | tzinfo = "UTC",
+        cluster: Key | None = None,
+        level: float = 0.95,
+        duplicates: Duplicates = "error",
+        mix_versions: bool = False,
+        **settings: Any,
+    ) -> Trend:
+        """One estimate for each hour, day, week or month of the results' times, in the time zone `tz`.
+
+        Buckets between the first and the last that hold nothing are there too, undefined. Results without a time are
+        in none; they come last, under None.
+        """
+        summary = replace(self, **settings) if settings else self
+        tally = summary._tallied(results, TimeBucket(bucket, tz), cluster, duplicates)
+        names: list[str | None] = list(buckets_between(tally.named_groups(), bucket))
+        if None in tally.entries:
+            names.append(None)
+        return Trend(bucket, {name: summary._group(tally, name, level, mix_versions) for name in names})
+
+    def tally(
+        self,
+        results: Iterable[Result[V] | V],
+        *,
+        by: Key | None = None,
+        cluster: Key | None = None,
+        duplicates: Duplicates = "error",
+    ) -> Tally[Any]:
+        """The sums that estimates are made of. Tallies of parts add up to that of the whole: `a + b`."""
+        tally, add = self.collector(by=by, cluster=cluster)
+        for result in one_per_subject(results, duplicates=duplicates):
+            add(result)
+        return tally
+
+    def collector(
+        self, *, by: Key | None = None, cluster: Key | None = None
+    ) -> tuple[Tally[Any], Callable[[Result[V] | V], None]]:
+        """An empty tally and the function that adds one result to it, for streams.
+
+        Duplicates are the caller's to refuse.
+        """
+        tally: Tally[Any] = Tally(self.reads(), by=fingerprint(by), cluster=fingerprint(cluster))
+        groups_of, cluster_of, unit_of = group_reader(by), cluster_reader(cluster), unit_reader(self.per)
+        entries, weighed = tally.entries, self._weighed()
+
+        def add(result: Result[V] | V) -> None:
+            about = about_of(result) or _NOBODY
+            weight: Exact = 1 if about.weight is None or not weighed else exact(about.weight)
+            place = Place(cluster_of(about, result), unit_of(about, result), weight)
+            groups = groups_of(about)
+            tally.overlap |= len(groups) > 1
+            for group in groups:
+                entry = entries.get(group)
+                if entry is None:
+                    entry = entries[group] = Entry(self._cells())
+                self._count(entry, result, about.weight, place)
+
+        return tally, add
+
+    def reads(self) -> tuple[Hashable, ...]:
+        """What its tally depends on, in plain values: summaries that read alike share one tally."""
+        per = tuple(self.per) if isinstance(self.per, list) else self.per
+        parts = (type(self), self.of, self.leaves_out, per, self.fold, *self._parts())
+        return tuple(fingerprint(part) for part in parts)
+
+    # -- what each kind of summary fills in ---------------------------------------------------------------------------
+
+    def _parts(self) -> tuple[object, ...]:
+        """The fields of its own that decide what its tally holds."""
+        raise NotImplementedError
+
+    def _cells(self) -> Any:
+        """Empty cells for one group."""
+        raise NotImplementedError
+
+    def _put(self, entry: Entry[Any], value: V, place: Place) -> None:
+        """Add one verdict's value to the entry's cells, or account for it as left out."""
+        raise NotImplementedError
+
+    def _put_unknown(self, entry: Entry[Any], place: Place) -> None:
+        """Account for a result that could have counted either way."""
+        raise NotImplementedError
+
+    def _estimate(self, entry: Entry[Any], terms: Terms) -> Estimate:
+        raise NotImplementedError
+
+    def _weighed(self) -> bool:
+        """Whether sampling weights count; where they do not, estimates say so."""
+        return self.fold is None
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    def _count(self, entry: Entry[Any], result: Result[V] | V, sampling_weight: float | None, place: Place) -> None:
+        entry.results += 1
+        if isinstance(result, NO_VERDICT):
+            self._left_out(entry, _NO_VERDICT_WORDS[result.status], place)
+            return
+        value: Any = result
+        if isinstance(result, Verdict):
+            value = result.value
+            entry.versions[result.evaluator, result.version] += 1
+            if result.flags:
+                entry.flags.update(result.flags)
+        if not isinstance(value, self.of):
+            raise InputError(
+                f"summary {self.name!r} reads {self.of.__name__}, not {type(value).__name__}: pass it the results of "
+                "one measure, such as [r for r in results if r.evaluator == 'completion']"
+            )
+        if sampling_weight is not None:
+            if self._weighed():
+                entry.flags["sampled"] += 1
+            elif sampling_weight != 1:
+                entry.flags["unweighted"] += 1
+        reason = None if self.leaves_out is None else self.leaves_out(value)
+        if reason is None:
+            self._put(entry, value, place)
+        else:
+            self._left_out(entry, reason, place)
+
+    def _left_out(self, entry: Entry[Any], reason: str, place: Place) -> None:
+        entry.left_out[reason] += 1
+        if reason in _COULD_COUNT:
+            self._put_unknown(entry, place)
+
+    def _tallied(
+        self, results: Iterable[Any] | Tally[Any], by: Key | None, cluster: Key | None, duplicates: Duplicates
+    ) -> Tally[Any]:
+        if not isinstance(results, Tally):
+            return self.tally(results, by=by, cluster=cluster, duplicates=duplicates)
+        if results.reads != self.reads():
+            raise InputError(f"summary {self.name!r}: this tally counts other than what the summary reads")
+        if results.by != fingerprint(by):
+            asked = key_words(fingerprint(by))
+            found = (
+                f"is grouped by {key_words(results.by)}, not by {asked}" if results.by is not None else "is not grouped"
+            )
+            raise InputError(f"summary {self.name!r}: this tally {found}: make it with tally(results, by={asked})")
+        if cluster is not None and results.cluster != fingerprint(cluster):
+            known, asked = key_words(results.cluster), key_words(fingerprint(cluster))
+            raise InputError(f"summary {self.name!r}: this tally has the cluster {known}, not {asked}")
+        return results
+
+    # -- estimating ---------------------------------------------------------------------------------------------------
+
+    def _group(self, tally: Tally[Any], group: str | None, level: float, mix_versions: bool) -> Estimate:
+        entry = tally.entries.get(group)
+        cluster_word = tally.cluster if isinstance(tally.cluster, str) else "cluster"
+        return self._estimate(
+            Entry(self._cells()) if entry is None else entry, Terms(level, mix_versions, cluster_word)
+        )
+
+    def _finished(
+        self,
+        entry: Entry[Any],
+        terms: Terms,
+        *,
+        value: float | None,
+        interval: Interval,
+        unit: Unit,
+        counts: Mapping[str, float],
+        n: int,
+        clusters: Counter[str],
+        bounds: tuple[float, float] | None,
+        own: str | None = None,
+        status: Status | None = None,
+        reason: str | None = None,
+        also_left_out: Mapping[str, int] | None = None,
+    ) -> Estimate:
+        """The estimate with its account. `own` names the rows that are clusters of their own where `noun` does not."""
+        if status is None:
+            no_limits = interval.low is None and interval.high is None
+            status = "undefined" if value is None else "degenerate" if no_limits else "ok"
+        total = sum(clusters.values())
+        left_out = Counter(entry.left_out)
+        left_out.update(also_left_out or {})
+        return Estimate(
+            name=self.name,
+            value=value,
+            low=interval.low,
+            high=interval.high,
+            level=terms.level,
+            unit=unit,
+            noun=self.noun,
+            counts=counts,
+            n=n,
+            clusters=total,
+            clustered_by=self._clustered_by(clusters, own, terms),
+            variance=interval.variance,
+            bounds=bounds,
+            method=interval.method,
+            status=status,
+            reason=reason or (None if status == "ok" else interval.reason),
+            flags=self._flags(entry, terms, few=value is not None and total < LOW_CONFIDENCE_UNDER),
+            left_out={name: n for name, n in sorted(left_out.items(), key=lambda item: (-item[1], item[0])) if n},
+            versions={f"{evaluator}@{version}": n for (evaluator, version), n in sorted(entry.versions.items())},
+        )
+
+    def _clustered_by(self, clusters: Counter[str], own: str | None, terms: Terms) -> dict[str, int]:
+        if own is None and clusters["own"] == sum(clusters.values()):
+            return {}  # every row is its own cluster, and has its noun already
+        words = {"user": "user", "parent": self.parent, "named": terms.cluster_word, "own": own or self.noun}
+        found: dict[str, int] = {}
+        for kind, word in words.items():
+            if clusters[kind]:
+                found[word] = found.get(word, 0) + clusters[kind]
+        return found
+
+    def _flags(self, entry: Entry[Any], terms: Terms, *, few: bool) -> tuple[str, ...]:
+        """What to know before using the estimate.
+
+        Raises:
+            MixedVersionsError: several versions of one evaluator, and `mix_versions` is not set.
+        """
+        versions: dict[str, list[str]] = {}
+        for evaluator, version in sorted(entry.versions):
+            versions.setdefault(evaluator, []).append(version)
+        mixed = [evaluator for evaluator, found in versions.items() if len(found) > 1]
+        if mixed and not terms.mix_versions:
+            raise MixedVersionsError(
+                f"summary {self.name!r} would pool versions {', '.join(versions[mixed[0]])} of evaluator {mixed[0]!r}: "
+                "pass the results of one version, or mix_versions=True"
+            )
+        return (*(["low_confidence"] if few else []), *(["mixed_versions"] if mixed else []), *sorted(entry.flags))
+
+
+def share_bounds(hits: Exact, total: Exact, unknown: Exact, undecided: Exact = 0) -> tuple[float, float] | None:
+    """Where a share could lie: `unknown` more could each be a hit or not, and so could `undecided` of the total."""
+    whole = Fraction(total + unknown)
+    return (float(hits / whole), float((hits + undecided + unknown) / whole)) if whole else None
+
+
+def number(value: Exact) -> float:
+    """Counts as people read them: whole where they are."""
+    return int(value) if value == int(value) else float(value)

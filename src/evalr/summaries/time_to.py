@@ -1,0 +1,147 @@
+"""Times: how long until it happened, or until the log ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from datetime import timedelta
+from math import isfinite
+from typing import Any, Literal
+
+from evalr.errors import InputError
+from evalr.estimates.estimate import Estimate
+from evalr.estimates.words import Unit
+from evalr.summaries.keys import Place, cluster_kinds
+from evalr.summaries.summary import UNKNOWN, Summary, Terms, share_bounds
+from evalr.tallies.durations import COMPETING, EVENT, OPEN, Durations, UnitDurations
+from evalr.tallies.tally import Entry
+from evalr.verdicts import V
+
+
+@dataclass(frozen=True)
+class TimeTo(Summary[V]):
+    """How long until it happened, or until the log ended: nothing that is still open is dropped.
+
+    The value is one of two: the share in which it happened `within` a time (or, with `open=True`, in which it had not
+    yet), or the time by which it had happened in a share `quantile` (the median by default). Sampling weights do not
+    count.
+
+    Args:
+        after: how long, as a timedelta or a number; None where it is not known.
+        end: how it ended, as any text, or None where it was still open.
+        event: the end that is waited for. Any other is a competing end: it then can no longer happen.
+        within: as `after`.
+        open: see above.
+        quantile: see above; not used where `within` is given.
+        fold: "any" (the first of a unit to end) or "all" (the last), with `per`.
+        unit: what a number given by `after` is in.
+    """
+
+    _: KW_ONLY
+    after: Callable[[V], timedelta | float | None]
+    end: Callable[[V], str | None]
+    event: str
+    within: timedelta | float | None = None
+    open: bool = False
+    quantile: float = 0.5
+    fold: Literal["any", "all"] | None = None
+    unit: Unit = "seconds"
+
+    def __post_init__(self) -> None:
+        Summary.__post_init__(self)
+        if self.fold not in (None, "any", "all"):
+            raise InputError(f"summary {self.name!r}: fold={self.fold!r}; a TimeTo folds by 'any' or 'all'")
+        if not 0 < self.quantile < 1:
+            raise InputError(f"summary {self.name!r}: quantile={self.quantile} must be between 0 and 1")
+        if self.within is not None and not _is_length(_length(self.within)):
+            raise InputError(f"summary {self.name!r}: within={self.within!r} must be a length of time from 0")
+
+    def _parts(self) -> tuple[object, ...]:
+        return (self.after, self.end, self.event)
+
+    def _weighed(self) -> bool:
+        return False
+
+    def _cells(self) -> Durations | UnitDurations:
+        return Durations() if self.fold is None else UnitDurations(first=self.fold == "any")
+
+    def _put(self, entry: Entry[Any], value: V, place: Place) -> None:
+        after = self.after(value)
+        if after is None:
+            self._left_out(entry, UNKNOWN, place)
+            return
+        length = _length(after)
+        if not _is_length(length):
+            raise InputError(f"summary {self.name!r}: a verdict has {after!r} as a length of time")
+        end = self.end(value)
+        code = OPEN if end is None else EVENT if end == self.event else COMPETING
+        if self.fold is None:
+            entry.cells.add(length, code, place.cluster)
+        else:
+            entry.cells.add(place.unit, length, code, place.cluster)
+
+    def _put_unknown(self, entry: Entry[Any], place: Place) -> None:
+        entry.unknown += 1
+        # It could have ended before or after the others of its unit, whatever those did.
+        entry.unknown_weight |= self.fold is not None
+
+    def _estimate(self, entry: Entry[Any], terms: Terms) -> Estimate:
+        durations = entry.cells if isinstance(entry.cells, Durations) else entry.cells.durations()
+        if self.within is None:
+            return self._time(entry, durations, terms)
+        return self._share(entry, durations, _length(self.within), terms)
+
+    def _share(self, entry: Entry[Any], durations: Durations, within: float, terms: Terms) -> Estimate:
+        from evalr.estimates.duration import incidence
+
+        found = incidence(*durations.arrays(), at=within, level=terms.level)
+        shown = found.complement() if self.open else found
+        bounds = share_bounds(found.ended, len(durations), entry.unknown, found.censored)
+        if bounds is not None and entry.unknown_weight:
+            bounds = (0.0, 1.0)
+        elif bounds is not None and self.open:
+            bounds = (1 - bounds[1], 1 - bounds[0])
+        return self._finished(
+            entry,
+            terms,
+            value=shown.value,
+            interval=shown.interval,
+            unit="share",
+            counts={
+                "ended": found.ended,
+                "ended_otherwise": found.competed,
+                "open": len(durations) - found.ended - found.competed - found.censored,
+                "censored": found.censored,
+            },
+            n=len(durations),
+            clusters=cluster_kinds(durations.clusters, durations.loose_clusters()),
+            bounds=bounds,
+            status=None if found.status == "ok" else found.status,
+            reason=found.reason,
+        )
+
+    def _time(self, entry: Entry[Any], durations: Durations, terms: Terms) -> Estimate:
+        from evalr.estimates.duration import quantile
+
+        found = quantile(*durations.arrays(), q=self.quantile, level=terms.level)
+        return self._finished(
+            entry,
+            terms,
+            value=found.value,
+            interval=found.interval,
+            unit=self.unit,
+            counts={"ended": found.ended, "ended_otherwise": found.competed, "censored": found.censored},
+            n=len(durations),
+            clusters=cluster_kinds(durations.clusters, durations.loose_clusters()),
+            bounds=None,
+            status=None if found.status == "ok" else found.status,
+            reason=found.reason,
+        )
+
+
+def _length(time: timedelta | float) -> float:
+    return time.total_seconds() if isinstance(time, timedelta) else float(time)
+
+
+def _is_length(length: float) -> bool:
+    return isfinite(length) and length >= 0
