@@ -95,7 +95,7 @@ class Estimate:
 
     def _left_out_words(self) -> str:
         """`left out: 44 pending (17.1% to 51.2% with them)`: how far they could move the value, where that is far."""
-        words = "left out: " + ", ".join(f"{count:,} {reason}" for reason, count in self.left_out.items())
+        words = "left out: " + ", ".join(f"{count:,} {safe_text(reason)}" for reason, count in self.left_out.items())
         if self.bounds is None or self.low is None or self.high is None:
             return words
         lowest, highest = self.bounds
@@ -171,6 +171,10 @@ class Groups(Mapping[str | None, Estimate]):
 
 class Trend(Groups):
     """One estimate for each bucket of time, in order. A bucket without results is there, and undefined."""
+
+    def group_words(self, group: str | None) -> str:
+        """The bucket's name; the group None is of results without a time."""
+        return "(no time)" if group is None else super().group_words(group)
 
 
 def frame(rows: list[dict[str, Any]]) -> DataFrame:

@@ -4,42 +4,46 @@ from __future__ import annotations
 
 import unicodedata
 from datetime import timedelta
-from math import floor, isfinite, log10
+from math import floor, inf, isfinite, log10
 from typing import Literal
 
 Unit = Literal["share", "seconds"] | str
 """What an estimate's value is in: a share of 0..1, seconds, or any other word, such as "turns"."""
 
-_STEPS = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
+_SIZES = ((86_400, "d"), (3_600, "h"), (60, "m"))
+_PAIRS = ((1, 60, 60, "m", "s"), (60, 60, 24, "h", "m"), (3_600, 24, inf, "d", "h"))
+"""Seconds in the small unit, small ones in a large one, large ones in the next, and their letters."""
 
 
 def duration_words(seconds: float) -> str:
-    """A duration in its two largest units: `2m 10s`, `1h`, `3d 4h`, `0.4s`."""
+    """A duration in its two largest units: `2m 10s`, `1h`, `3d 4h`, `0.40s`."""
     if seconds < 0:
         return "-" + duration_words(-seconds)
     if seconds < 10:
         return f"{_significant(seconds, 2)}s"
-    whole = round(seconds)
-    for index, (size, letter) in enumerate(_STEPS):
-        if whole < size:
-            continue
-        if index + 1 == len(_STEPS):
-            return f"{whole}{letter}"
-        next_size, next_letter = _STEPS[index + 1]
-        count, rest = divmod(round(whole / next_size), size // next_size)
-        return f"{count}{letter} {rest}{next_letter}" if rest else f"{count}{letter}"
-    return "0s"
+    if round(seconds) < 60:
+        return f"{round(seconds)}s"
+    for size, ratio, most, large, small in _PAIRS:
+        count, rest = divmod(round(seconds / size), ratio)
+        if count < most:
+            return f"{count}{large} {rest}{small}" if rest else f"{count}{large}"
+    raise ValueError(f"{seconds} is not a duration to print")
 
 
 def window_words(window: timedelta) -> str:
     """A window in full, as the command line takes it: `1h`, `14d`, `1h30m`, `0.5s`."""
-    seconds = window.total_seconds()
     words = ""
-    for size, letter in _STEPS[:-1]:
-        count, seconds = divmod(seconds, size)
+    for size, letter in _SIZES:
+        count, window = divmod(window, timedelta(seconds=size))
         if count:
-            words += f"{int(count)}{letter}"
-    return f"{words}{seconds:g}s" if seconds or not words else words
+            words += f"{count}{letter}"
+    return f"{words}{seconds_text(window)}" if window or not words else words
+
+
+def seconds_text(window: timedelta) -> str:
+    """A window in seconds, without losing a digit: `3600s`, `0.000001s`."""
+    seconds, rest = divmod(window, timedelta(seconds=1))
+    return f"{seconds}.{rest.microseconds:06}".rstrip("0") + "s" if rest else f"{seconds}s"
 
 
 def number_words(value: float) -> str:
@@ -80,7 +84,9 @@ def share_digits(value: float) -> str:
         return "<0.1"
     if 99.95 <= percent < 100:
         return ">99.9"
-    return f"{percent:.1f}"
+    if -0.05 < percent < 0:
+        return ">-0.1"
+    return f"{percent:z.1f}"
 
 
 def count_words(count: int, noun: str) -> str:
@@ -143,5 +149,6 @@ def _shown(character: str) -> str:
 def _significant(value: float, digits: int) -> str:
     if value == 0:
         return "0"
-    decimals = max(0, digits - 1 - floor(log10(abs(value))))
+    rounded = float(f"{value:.{digits - 1}e}")  # 9.996 has two digits before the point
+    decimals = max(0, digits - 1 - floor(log10(abs(rounded))))
     return f"{value:,.{decimals}f}"

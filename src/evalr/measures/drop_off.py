@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, model_validator
 
-from evalr.estimates.words import window_words
+from evalr.estimates.words import seconds_text, window_words
 from evalr.evaluators import FunctionEvaluator
 from evalr.inputs import Now, OpenProposals, Session, check_window, reading_time, resolve_now, utc_now
-from evalr.measures.measure import Marker, Measure, seconds_text
+from evalr.measures.measure import Marker, Measure
 from evalr.summaries import Rate, Summary, TimeTo
 
 WINDOW = timedelta(hours=1)
@@ -21,8 +21,8 @@ WINDOW = timedelta(hours=1)
 class DropOff(BaseModel):
     """How a session ended: dropped (and why), continued, or pending while it is too soon to tell.
 
-    `waited` is how long the agent's clock ran, in seconds: from its last activity, or from a proposal that is still open
-    where that is older, to a person's return or to the reading time.
+    `waited` is how long the agent's clock ran, in seconds: from its last activity, or from a proposal that is still
+    open where that is older, to a person's return or to the reading time.
     """
 
     outcome: Literal["dropped", "continued", "pending"]
@@ -90,15 +90,16 @@ def _open(waited: timedelta, window: timedelta, cause: Literal["no_reply", "unre
 
 
 def drop_off_evaluator(*, window: timedelta = WINDOW, now: Now = utc_now) -> FunctionEvaluator[Session, DropOff]:
-    """`measure_drop_off` as an evaluator, versioned by its window: `1:3600s`. The reading time is each verdict's `as_of`."""
+    """`measure_drop_off` as an evaluator, versioned by its window: `1:3600s`.
+
+    The reading time is each verdict's `as_of`.
+    """
     check_window(window)
 
     def drop_off(session: Session, now: datetime) -> DropOff:
         return measure_drop_off(session, window=window, now=now)
 
-    return FunctionEvaluator(
-        "drop_off", f"1:{seconds_text(window)}", drop_off, Session, DropOff, now=now, inline=True
-    )
+    return FunctionEvaluator("drop_off", f"1:{seconds_text(window)}", drop_off, Session, DropOff, now=now, inline=True)
 
 
 drop_off_rate = Rate(

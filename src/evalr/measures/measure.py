@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
@@ -34,8 +34,8 @@ class Marker:
 class Measure:
     """One measure, whole: what it reads, what it says, how it is reached and summed up.
 
-    A package adds one under the entry point group `evalr.measures`; the report, the gate, `--by` and the notebook then know
-    it like any other.
+    A package adds one under the entry point group `evalr.measures`; the report, the gate, `--by` and the notebook then
+    know it like any other.
 
     Args:
         name: its one name: the evaluator's, its scores' prefix, and its first summary's.
@@ -44,8 +44,8 @@ class Measure:
         verdict: the verdict type.
         summaries: given the settings as keywords, its summaries; the first is the headline and has the measure's name.
         settings: what can be set, with the defaults, such as `{"window": timedelta(hours=1)}`.
-        evaluator: given `now` (a datetime or a clock) and the settings as keywords, its evaluator; None where it takes a
-            judge or people, whose verdicts the log must then hold.
+        evaluator: given `now` (a datetime or a clock) and the settings as keywords, its evaluator; None where it takes
+            a judge or people, whose verdicts the log must then hold.
         source: the type of input that a log yields, where `split` makes the evaluator's inputs from it.
         split: from a source and the reading time, the inputs that are parts of it.
         marker: see `Marker`.
@@ -78,9 +78,3 @@ class Measure:
 def installed_measures() -> Plugins[Measure]:
     """Every measure that is installed, by name, and those that cannot be loaded, with the reason."""
     return load_plugins("evalr.measures", Measure)
-
-
-def seconds_text(window: timedelta) -> str:
-    """A window as versions have it: `3600s`, without losing a digit."""
-    seconds = window.total_seconds()
-    return f"{int(seconds) if seconds == int(seconds) else seconds!r}s"

@@ -10,10 +10,10 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, Field, model_validator
 
 from evalr.errors import InputError
-from evalr.estimates.words import window_words
+from evalr.estimates.words import seconds_text, window_words
 from evalr.evaluators import FunctionEvaluator
 from evalr.inputs import Draft, History, Now, check_window, reading_time, resolve_now
-from evalr.measures.measure import Measure, seconds_text
+from evalr.measures.measure import Measure
 from evalr.measures.share_changed import changed_at_least
 from evalr.summaries import Rate, Summary, TimeTo
 
@@ -33,8 +33,8 @@ class Rewrites(BaseModel):
 
     `agent_revisions` are those decided, `pending` those whose window has not passed. `followed` are those that a person
     edited at all. For a single draft, `after` is the seconds until it was rewritten, or until the agent wrote again
-    (superseded), or for which it has stood; `ended` is which. `compared` names the comparison where a text was too large for
-    the exact one.
+    (superseded), or for which it has stood; `ended` is which. `compared` names the comparison where a text was too
+    large for the exact one.
     """
 
     agent_revisions: int = Field(ge=0)
@@ -78,8 +78,8 @@ def measure_rewrites(
         given: a history, or one draft of it.
         window: how long people have.
         threshold: the share of the text, as `share_changed` has it.
-        now: the reading time: what is later does not exist yet, and drafts whose window has not passed then are pending,
-            unless the agent wrote again. None (and no `read_at`) means that nothing is pending.
+        now: the reading time: what is later does not exist yet, and drafts whose window has not passed then are
+            pending, unless the agent wrote again. None (and no `read_at`) means that nothing is pending.
         normalize: compare texts with newlines and Unicode normalised.
     """
     check_window(window)
