@@ -1,20 +1,31 @@
 """What happened, in terms that any application's log can be put in.
 
-Three inputs are read from logs (`Transcript`, `Session`, `History`), and two are cut from them: a `Wait` is one time that an
-agent waited on a person (`Session.waits`), a `Draft` is one text that an agent wrote (`History.drafts`). All are frozen.
-Events are kept in the order of their times; events at the same time keep the order given.
+Three inputs are read from logs (`Transcript`, `Session`, `History`), and two are cut from them: a `Wait` is one time
+that an agent waited on a person (`Session.waits`), a `Draft` is one text that an agent wrote (`History.drafts`).
+All are frozen. Events are kept in the order of their times; events at the same time keep the order given.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from math import isfinite
+from numbers import Integral
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import (
+    CoreSchema,
+    PydanticSerializationError,
+    core_schema,
+    from_json,
+    to_json,
+    to_jsonable_python,
+)
 
 from evalr.errors import InputError
 
@@ -26,8 +37,8 @@ EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)
 LATEST = datetime(2200, 1, 1, tzinfo=UTC)
 
 TIME_RULE = (
-    "a time needs its zone and a year from 1900 to 2199: write it as 2026-09-28T09:00:00Z or with an offset such as +02:00; "
-    "in Python, datetime(..., tzinfo=UTC)"
+    "a time needs its zone and a year from 1900 to 2199: write it as 2026-09-28T09:00:00Z or with an offset such as "
+    "+02:00; in Python, datetime(..., tzinfo=UTC)"
 )
 
 
@@ -39,8 +50,8 @@ class _TimeType:
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         aware = core_schema.datetime_schema(tz_constraint="aware", ge=EARLIEST, lt=LATEST)
-        # Python compares and subtracts times of one zone by the clock on the wall, an hour off when that clock changes. Only
-        # Python's own times have such zones: a text has an offset, and needs no call.
+        # Python compares and subtracts times of one zone by the clock on the wall, an hour off when that clock changes.
+        # Only Python's own times have such zones: a text has an offset, and needs no call.
         text = core_schema.chain_schema([core_schema.str_schema(strict=True), aware])
         other = core_schema.no_info_after_validator_function(_to_utc, aware)
         given = core_schema.json_or_python_schema(
@@ -51,13 +62,25 @@ class _TimeType:
 
 def without_lone_surrogates(text: str) -> str:
     """The text with each lone surrogate, which no file or database can store, replaced by U+FFFD."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
-def _repaired(value: object) -> str:
+def _repaired_text(value: object) -> str:
     if isinstance(value, str) and value:
         return without_lone_surrogates(value)
     raise ValueError("not a text")
+
+
+def _repaired_name(value: object) -> str:
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    # What stands for a missing number in a frame (NaN) is no name.
+    if whole or (isinstance(value, float | Decimal) and isfinite(value)):
+        return str(value)
+    return _repaired_text(value)
 
 
 class _TextType:
@@ -69,9 +92,9 @@ class _TextType:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        # The length limit is what makes the compiled check refuse a lone surrogate, which only then costs a Python call.
-        clean = core_schema.str_schema(min_length=cls.min_length, coerce_numbers_to_str=cls.numbers)
-        repair = core_schema.no_info_plain_validator_function(_repaired)
+        # The length limit makes the compiled check refuse a lone surrogate, which only then costs a Python call.
+        clean = core_schema.str_schema(min_length=cls.min_length)
+        repair = core_schema.no_info_plain_validator_function(_repaired_name if cls.numbers else _repaired_text)
         either = core_schema.union_schema([clean, repair], mode="left_to_right")
         return core_schema.custom_error_schema(either, "text", custom_error_message=cls.rule)
 
@@ -89,12 +112,54 @@ class _NameType(_TextType):
     rule = "must be a text that is not empty, or a number"
 
 
+class _GroupsType(_NameType):
+    rule = "must be a text, a number or a list of them, none of them empty"
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        one = super().__get_pydantic_core_schema__(source, handler)
+        either = core_schema.union_schema([one, core_schema.list_schema(one)], mode="left_to_right")
+        return core_schema.custom_error_schema(either, "text", custom_error_message=cls.rule)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        one = super().__get_pydantic_json_schema__(schema, handler)
+        return {"anyOf": [one, {"type": "array", "items": one}]}
+
+
+def _as_json(value: object) -> Any:
+    return from_json(to_json(value, inf_nan_mode="null"))
+
+
+def _storable(value: object) -> Any:
+    if isinstance(value, str):
+        return without_lone_surrogates(value)
+    try:
+        try:
+            return _as_json(value)
+        except PydanticSerializationError:  # a lone surrogate in it, if nothing worse
+            text = json.dumps(value, ensure_ascii=False, default=to_jsonable_python)
+            return _as_json(from_json(without_lone_surrogates(text)))
+    except (TypeError, ValueError, RecursionError):
+        raise ValueError("must be made of what JSON holds: texts, numbers, true, false, null, lists, maps") from None
+
+
+class _OpenType:
+    """What else a log says, as JSON holds it, so that it reads back equal: NaN and infinities become null."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(_storable, handler(source))
+
+
 Time = Annotated[datetime, _TimeType]
 Text = Annotated[str, _TextType]
 Name = Annotated[str, _NameType]
+Groups = Annotated[str | list[str], _GroupsType]
+Open = Annotated[Any, _OpenType]
 
 Role = Literal["person", "agent", "tool", "system"]
-Attributes = dict[str, Name | list[Name]]
+Attributes = dict[Name, Groups]
 
 
 class _Event(BaseModel):
@@ -255,8 +320,8 @@ class Session(Input):
     def waits(self, *, now: datetime) -> list[Wait]:
         """Each time the agent waited on a person, as seen at `now` (or at `read_at` where that is earlier).
 
-        One wait for each run of agent activity, from its last activity to a person's next; one for each proposal, from the
-        proposal to its resolution. A close ends every wait that is open.
+        One wait for each run of agent activity, from its last activity to a person's next; one for each proposal, from
+        the proposal to its resolution. A close ends every wait that is open.
         """
         return _waits(self, reading_time(self, resolve_now(now)))
 
@@ -368,7 +433,7 @@ def _waits(session: Session, now: datetime) -> list[Wait]:
 
 
 class Revision(_Event):
-    """One version of an artifact's text, and who wrote it. `attributes` are for what differs from revision to revision."""
+    """One version of an artifact's text, and who wrote it. `attributes` are for what differs between revisions."""
 
     text: Text
     id: Name | None = None
@@ -391,21 +456,14 @@ class History(Input):
         """Each revision that an agent wrote, with the one before it and what people made of it, as seen at `now`."""
         moment = reading_time(self, resolve_now(now)) if now is not None else self.read_at
         revisions = self.revisions if moment is None else [r for r in self.revisions if r.at <= moment]
+        starts = [index for index, revision in enumerate(revisions) if revision.role == "agent"]
         found: list[Draft] = []
-        for index, revision in enumerate(revisions):
-            if revision.role != "agent":
-                continue
-            people: list[Revision] = []
-            superseded = None
-            for later in revisions[index + 1 :]:
-                if later.role == "agent":
-                    superseded = later.at
-                    break
-                if later.role == "person":
-                    people.append(later)
+        for index, following in zip(starts, [*starts[1:], None], strict=True):
+            revision = revisions[index]
             found.append(
                 Draft.model_construct(
-                    id=revision.id or str(index + 1),
+                    # A place stands in for a missing id, spelled as no log spells its own.
+                    id=revision.id or f"draft:{index + 1}",
                     user=self.user,
                     arm=self.arm,
                     at=None,
@@ -416,8 +474,8 @@ class History(Input):
                     written=revision.at,
                     before=revisions[index - 1].text if index else None,
                     text=revision.text,
-                    people=people,
-                    superseded=superseded,
+                    people=[later for later in revisions[index + 1 : following] if later.role == "person"],
+                    superseded=None if following is None else revisions[following].at,
                 )
             )
         return found
@@ -459,10 +517,10 @@ class ToolCall(BaseModel):
 
     name: Name
     id: Name | None = None
-    arguments: Any = None
+    arguments: Open = None
     status: Name | None = None
     error: Text | None = None
-    result: Any = None
+    result: Open = None
 
 
 def _no_text(value: object) -> object:
@@ -500,7 +558,7 @@ class Turn(BaseModel):
     kind: Name = "message"
     ref: Name | None = None
     tool_calls: list[ToolCall] = Field(default_factory=list)
-    metadata: dict[str, Any] = Field(default_factory=dict)
+    metadata: Annotated[dict[str, Any], _OpenType] = Field(default_factory=dict)
 
 
 class Transcript(Input):
