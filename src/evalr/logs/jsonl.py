@@ -26,6 +26,9 @@ from evalr.measures import installed_measures
 CLAIMED_LINES = 20
 """How many lines of a file are looked at to say whether it is a log of this kind."""
 
+TO_EXPLAIN = 0.05
+"""The claim to a file that is none of this kind, but for which the reader's error says what to do."""
+
 DUPLICATE = "duplicate id"
 NO_TYPE = "neither type nor activities, revisions or turns"
 
@@ -94,11 +97,11 @@ class JsonlReader:
         """Sure where the first line that is an object is of one of its types."""
         head = head.removeprefix(BYTE_ORDER_MARK)
         if b"\0" in head:
-            return 0.05 if head.startswith(UTF_16) else 0.0
+            return TO_EXPLAIN if head.startswith(UTF_16) else 0.0
         lines = [line for piece in head.split(b"\n") if (line := piece.strip())]
-        claims = [_claim_line(line) for line in lines[:CLAIMED_LINES]]
-        # The low claim is for the error that says what to do about such a file.
-        return max(claims, default=0.0) or (0.05 if lines and is_document(lines) else 0.0)
+        if lines and is_document(lines):
+            return TO_EXPLAIN
+        return max((_claim_line(line) for line in lines[:CLAIMED_LINES]), default=0.0)
 
     def open(self, path: Path, *, strict: bool = False) -> Log:
         """The log; nothing is read before it is iterated over."""
@@ -173,8 +176,9 @@ def _items(path: Path, log: Log) -> Iterator[Item]:
 
 def _is_new(item: Item, seen: Seen) -> bool:
     if isinstance(item, Stored):
-        subject = None if item.result.about is None else item.result.about.subject
-        return subject is None or seen.add((*subject, item.measure, item.result.evaluator, item.result.version))
+        result = item.result
+        subject = None if result.about is None else result.about.subject
+        return subject is None or seen.add((*subject, item.measure, result.evaluator, result.version or "1"))
     # The lines of a log are no parts of others, so that these three say it all.
     return item.id is None or seen.add((item.kind, item.user, item.id))
 

@@ -6,11 +6,12 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from gzip import BadGzipFile, GzipFile
-from io import BufferedReader, RawIOBase
+from io import BufferedReader, FileIO, RawIOBase
+from itertools import count
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from evalr.errors import LogError
 from evalr.logs.finding import GZIP, HEAD, unreadable
@@ -27,12 +28,16 @@ PROGRESS_EVERY = 1024
 
 CUT_OFF = "cut off"
 TOO_LONG = "line too long"
+DAMAGED = "damaged gzip"
 
 
 def raw_lines(path: Path, log: Log) -> Iterator[bytes]:
     """Every line with its line end, so that counting them numbers them; one that is left out is yielded empty.
 
     Only a line feed ends a line: the other line ends of Unicode may stand inside a text.
+
+    Raises:
+        LogError: the file cannot be opened, or nothing in it could be a line of JSON.
     """
     try:
         raw = path.open("rb", buffering=0)
@@ -41,57 +46,69 @@ def raw_lines(path: Path, log: Log) -> Iterator[bytes]:
     with raw:
         status = os.fstat(raw.fileno())
         log.bytes_total = status.st_size if stat.S_ISREG(status.st_mode) else None
-        packed = BufferedReader(raw, HEAD)
         try:
-            compressed = packed.peek(2).startswith(GZIP)
-            # A GzipFile reads lines in Python; around it, a BufferedReader reads them in C.
-            file: BufferedReader[Any] = packed
-            if compressed:
-                file = BufferedReader(cast("RawIOBase", GzipFile(fileobj=packed)), HEAD)
-            head = file.peek(HEAD)
+            file = unpacked(raw)
+            check_head(path, file.peek(HEAD))
+            if file.peek(3).startswith(BYTE_ORDER_MARK):
+                file.read(3)
         except (EOFError, BadGzipFile, zlib.error) as error:
             raise LogError(f"{path}: a damaged gzip file, of which nothing can be read") from error
         except OSError as error:
             raise unreadable(path, error) from error
-        check_head(path, head)
-        yield from _lines(path, file, log, raw.tell)
-
-
-def _lines(path: Path, file: BufferedReader[Any], log: Log, position: Callable[[], int]) -> Iterator[bytes]:
-    number = 0
-    if file.peek(3).startswith(BYTE_ORDER_MARK):
-        file.read(3)
-    while True:
-        try:
-            line = file.readline(LINE_LIMIT)
-            if len(line) == LINE_LIMIT and not line.endswith(b"\n"):
-                line = b""
-                _pass_over(file)
-                log.records += 1
-                log.skip(TOO_LONG, f"line {number + 1}")
-            elif not line:
+        for number in count(1):
+            if number % PROGRESS_EVERY == 0 and log.bytes_total is not None:
+                log.bytes_read = raw.tell()
+            line = _next_line(path, file, log, number)
+            if line is None:
                 break
-        except EOFError:
-            log.records += 1
-            log.skip(CUT_OFF, f"line {number + 1}")
-            break
-        except (BadGzipFile, zlib.error):
-            log.records += 1
-            log.skip("damaged gzip", f"line {number + 1}")
-            break
-        except OSError as error:
-            raise unreadable(path, error) from error
-        number += 1
-        if not number % PROGRESS_EVERY:
-            log.bytes_read = position()
-        yield line
-    log.bytes_read = position()
+            yield line
+        if log.bytes_total is not None:
+            log.bytes_read = raw.tell()
+
+
+def _next_line(path: Path, file: BufferedReader[Any], log: Log, number: int) -> bytes | None:
+    try:
+        line = file.readline(LINE_LIMIT)
+        if len(line) < LINE_LIMIT or line.endswith(b"\n"):
+            return line or None
+        _pass_over(file)
+        reason, line = TOO_LONG, b""
+    except EOFError:
+        reason, line = CUT_OFF, None
+    except (BadGzipFile, zlib.error):
+        reason, line = DAMAGED, None
+    except OSError as error:
+        raise unreadable(path, error) from error
+    log.records += 1
+    log.skip(reason, f"line {number}")
+    return line
 
 
 def _pass_over(file: BufferedReader[Any]) -> None:
     """Read to the end of the line that was begun."""
     while (piece := file.readline(HEAD)) and not piece.endswith(b"\n"):
         pass
+
+
+class _Unpacked(RawIOBase):
+    """What a gzip file holds, in the pieces in which it can be read: what comes before a damage is not lost with it."""
+
+    def __init__(self, packed: BufferedReader[Any]) -> None:
+        self._file = GzipFile(fileobj=packed)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self._file.read1(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+def unpacked(raw: FileIO) -> BufferedReader[Any]:
+    """A file's bytes, decompressed where it is gzip, whatever its name says."""
+    packed = BufferedReader(raw, HEAD)
+    return BufferedReader(_Unpacked(packed), HEAD) if packed.peek(2).startswith(GZIP) else packed
 
 
 def check_head(path: Path, head: bytes) -> None:
