@@ -31,6 +31,7 @@ from evalr.estimates.interval import (
     tail,
 )
 from evalr.estimates.rate import wilson
+from evalr.estimates.words import Unit, value_words
 
 if TYPE_CHECKING:
     from numpy import float64, int8, int64
@@ -108,6 +109,7 @@ def incidence(
     *,
     at: float,
     level: float = 0.95,
+    unit: Unit = "number",
 ) -> Incidence:
     """The share for which the event happened by `at`, that moment included.
 
@@ -117,14 +119,15 @@ def incidence(
     the clusters show no variation: Wilson's limits on those followed, at Kish's effective n with clusters.
 
     `cluster` numbers each row's cluster (None: every row is its own). Not reached where nobody was followed as long as
-    `at` while some had yet to end. Raises InputError for durations that are negative or not finite, an unknown end,
-    arrays of different lengths, an `at` that is negative or not finite, or a level outside 0..1.
+    `at` while some had yet to end; `unit` is what the reason names times in. Raises InputError for durations that are
+    negative or not finite, an unknown end, arrays of different lengths, an `at` that is negative or not finite, or a
+    level outside 0..1.
     """
     if not (at >= 0 and math.isfinite(at)):
         raise InputError(f"at is a time of 0 or more, not {at}")
     rows = _rows(after, end, cluster, level)
     table = _table(rows)
-    return _incidence(rows, table, at)
+    return _incidence(rows, table, at, unit)
 
 
 def quantile(
@@ -134,6 +137,7 @@ def quantile(
     *,
     q: float = 0.5,
     level: float = 0.95,
+    unit: Unit = "number",
 ) -> Quantile:
     """The first time by which the event had happened for a share `q` of all; the median by default.
 
@@ -146,7 +150,7 @@ def quantile(
         raise InputError(f"q is a share between 0 and 1, both excluded, not {q}")
     rows = _rows(after, end, cluster, level)
     table = _table(rows)
-    return _quantile(rows, table, q)
+    return _quantile(rows, table, q, unit)
 
 
 def curve(
@@ -283,7 +287,7 @@ def _table(rows: _Rows) -> _Table:
     return _Table(*counts, np.repeat(still_open / exposed, lengths), share)
 
 
-def _incidence(rows: _Rows, table: _Table, at: float) -> Incidence:
+def _incidence(rows: _Rows, table: _Table, at: float, unit: Unit) -> Incidence:
     import numpy as np
 
     size = len(rows.after)
@@ -299,7 +303,7 @@ def _incidence(rows: _Rows, table: _Table, at: float) -> Incidence:
         status, reason = "undefined", NOTHING_COUNTED
     elif longest < at and (rows.end[rows.after == longest] == OPEN).any():
         status = "not_reached"
-        reason = f"nobody was followed as long as {at:g}: the longest duration is {longest:g}"
+        reason = f"nothing was followed for {value_words(at, unit)}: the longest was {value_words(longest, unit)}"
     else:
         last = int(np.searchsorted(table.times, at, side="right")) - 1
         value = float(table.share[last]) if last >= 0 else 0.0
@@ -319,7 +323,7 @@ def _incidence(rows: _Rows, table: _Table, at: float) -> Incidence:
     )
 
 
-def _quantile(rows: _Rows, table: _Table, q: float) -> Quantile:
+def _quantile(rows: _Rows, table: _Table, q: float, unit: Unit) -> Quantile:
     import numpy as np
 
     ended, competed, censored = (int(np.count_nonzero(rows.end == kind)) for kind in (EVENT, COMPETING, OPEN))
@@ -334,7 +338,8 @@ def _quantile(rows: _Rows, table: _Table, q: float) -> Quantile:
     elif place == len(table.times):
         status = "not_reached"
         reached = float(table.share[-1]) if place else 0.0
-        reason = f"the share ended comes to {reached:.3g} by {longest:g}, and never to {q:g}"
+        share, wanted = value_words(reached, "share"), value_words(q, "share")
+        reason = f"the share comes to {share} by {value_words(longest, unit)}, and never to {wanted}"
     else:
         value = float(table.times[place])
         interval = _crossings(rows, table, place, q)

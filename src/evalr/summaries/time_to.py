@@ -94,7 +94,7 @@ class TimeTo(Summary[V]):
     def _share(self, entry: Entry[Any], durations: Durations, within: float, terms: Terms) -> Estimate:
         from evalr.estimates.duration import incidence
 
-        found = incidence(*durations.arrays(), at=within, level=terms.level)
+        found = incidence(*durations.arrays(), at=within, level=terms.level, unit=self.unit)
         shown = found.complement() if self.open else found
         bounds = share_bounds(found.ended, len(durations), entry.unknown, found.censored)
         if bounds is not None and entry.unknown_weight:
@@ -123,7 +123,7 @@ class TimeTo(Summary[V]):
     def _time(self, entry: Entry[Any], durations: Durations, terms: Terms) -> Estimate:
         from evalr.estimates.duration import quantile
 
-        found = quantile(*durations.arrays(), q=self.quantile, level=terms.level)
+        found = quantile(*durations.arrays(), q=self.quantile, level=terms.level, unit=self.unit)
         return self._finished(
             entry,
             terms,
