@@ -1,7 +1,7 @@
 """The fields of a verdict type, read by their types: what scores, judges, labels and reports go by.
 
-A field is a bool, a choice (Literal or Enum), several choices (a list of them), a number (bounded or not) or a text, and each
-may also be None. Anything else is refused by name, since nothing downstream could say what it means.
+A field is a bool, a choice (Literal or Enum), several choices (a list of them), a number (bounded or not) or a text,
+and each may also be None. Anything else is refused by name, since nothing downstream could say what it means.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
+from math import isfinite
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Interval, Le, Lt
@@ -50,7 +51,6 @@ class Field:
         return self.low is not None and self.high is not None
 
 
-@cache
 def verdict_fields(verdict_type: type[BaseModel]) -> tuple[Field, ...]:
     """The fields of a verdict type, in order, computed ones last.
 
@@ -59,6 +59,14 @@ def verdict_fields(verdict_type: type[BaseModel]) -> tuple[Field, ...]:
     """
     if not (isinstance(verdict_type, type) and issubclass(verdict_type, BaseModel)):
         raise FieldTypeError(f"{verdict_type!r} is not a verdict type: declare it as a pydantic model")
+    return _fields(verdict_type)
+
+
+@cache
+def _fields(verdict_type: type[BaseModel]) -> tuple[Field, ...]:
+    # A type may be named before it is defined: pydantic looks for it again at the first use, and so do we.
+    if verdict_type.model_fields and not verdict_type.__pydantic_complete__:
+        verdict_type.model_rebuild(raise_errors=False)
     found = [
         _read(
             verdict_type,
@@ -88,14 +96,14 @@ def _read(
         return Field(name, kind, optional=optional, required=required, description=description, **details)
 
     choices = _choices(inner)
-    if choices is not None:
+    if choices:
         return field("choice", choices=choices)
     if get_origin(inner) is list:
         element, _, element_optional = _unwrapped(get_args(inner)[0], ())
         choices = _choices(element)
-        if choices is not None and not element_optional:
+        if choices and not element_optional:
             return field("choices", choices=choices)
-    if isinstance(inner, type):
+    if isinstance(inner, type) and not issubclass(inner, Enum):
         if issubclass(inner, bool):
             return field("bool")
         if issubclass(inner, int | float):
@@ -104,13 +112,13 @@ def _read(
         if issubclass(inner, str):
             return field("text")
     raise FieldTypeError(
-        f"{owner.__name__}.{name}: {annotation!r} cannot be read as a verdict field; use bool, a Literal or Enum, a list of "
-        "one of these, int or float (with bounds where it has them) or str, each optionally None"
+        f"{owner.__name__}.{name}: {annotation!r} cannot be read as a verdict field; use bool, a Literal or Enum of "
+        "plain values, a list of one of these, int or float (with bounds where it has them) or str, each optionally None"
     )
 
 
 def _unwrapped(annotation: Any, metadata: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], bool]:
-    """The type inside Annotated, aliases and `| None`, with the constraints met on the way."""
+    """The type inside Annotated, aliases and None, with the constraints met on the way."""
     optional = False
     while True:
         origin = get_origin(annotation)
@@ -121,34 +129,40 @@ def _unwrapped(annotation: Any, metadata: tuple[Any, ...]) -> tuple[Any, tuple[A
             metadata = (*metadata, *extra)
         elif origin in (Union, types.UnionType) and type(None) in get_args(annotation):
             optional = True
-            annotation = Union[tuple(arm for arm in get_args(annotation) if arm is not type(None))]
+            annotation = Union[tuple(arm for arm in get_args(annotation) if arm is not type(None))]  # noqa: UP007
+        elif origin is Literal and None in get_args(annotation):
+            optional = True
+            annotation = Literal[tuple(choice for choice in get_args(annotation) if choice is not None)]
         else:
             return annotation, metadata, optional
 
 
-def _choices(annotation: Any) -> tuple[Any, ...] | None:
+def _choices(annotation: Any) -> tuple[Any, ...]:
+    """The choices of a Literal or Enum whose values are plain, none for anything else."""
+    choices: tuple[Any, ...] = ()
     if get_origin(annotation) is Literal:
-        return get_args(annotation)
-    if isinstance(annotation, type) and issubclass(annotation, Enum):
-        return tuple(annotation)
-    return None
+        choices = get_args(annotation)
+    elif isinstance(annotation, type) and issubclass(annotation, Enum):
+        choices = tuple(annotation)
+    values = [choice.value if isinstance(choice, Enum) else choice for choice in choices]
+    return choices if all(isinstance(value, str | int | float) for value in values) else ()
 
 
 def _bounds(metadata: tuple[Any, ...], *, whole: bool) -> tuple[float | None, float | None]:
-    """Inclusive bounds. An exclusive bound of a whole number moves inward; of another number it stands as it is."""
-    low: float | None = None
-    high: float | None = None
+    """Inclusive bounds, the tightest given. An exclusive bound of a whole number moves inward; of another it stands."""
+    lows: list[Any] = []
+    highs: list[Any] = []
     step = 1 if whole else 0
     for constraint in _flat(metadata):
         if isinstance(constraint, Ge):
-            low = constraint.ge  # type: ignore[assignment]
+            lows.append(constraint.ge)
         elif isinstance(constraint, Gt):
-            low = constraint.gt + step  # type: ignore[operator]
+            lows.append(constraint.gt + step)  # type: ignore[operator]
         elif isinstance(constraint, Le):
-            high = constraint.le  # type: ignore[assignment]
+            highs.append(constraint.le)
         elif isinstance(constraint, Lt):
-            high = constraint.lt - step  # type: ignore[operator]
-    return low, high
+            highs.append(constraint.lt - step)  # type: ignore[operator]
+    return max(filter(isfinite, lows), default=None), min(filter(isfinite, highs), default=None)
 
 
 def _flat(metadata: tuple[Any, ...]) -> Iterator[Any]:
