@@ -458,7 +458,7 @@ class History(Input):
         revisions = self.revisions if moment is None else [r for r in self.revisions if r.at <= moment]
         starts = [index for index, revision in enumerate(revisions) if revision.role == "agent"]
         found: list[Draft] = []
-        for index, following in zip(starts, [*starts[1:], None], strict=True):
+        for index, following in zip(starts, [*starts[1:], None], strict=False):
             revision = revisions[index]
             found.append(
                 Draft.model_construct(
