@@ -28,12 +28,15 @@ def packed(parts: Sequence[str], width: int, *, between: str = "  ·  ") -> Iter
     """The parts in lines of at most `width` columns, broken between parts; only a longer part is broken within."""
     line = ""
     for part in parts:
-        longer = f"{line}{between}{part}" if line else part
-        if line and cells(longer) > width:
-            yield from wrapped(line, width)
-            longer = part
-        line = longer
-    yield line
+        if line and cells(line) + cells(between) + cells(part) > width:
+            yield from _broken(line, width)
+            line = ""
+        line += f"{between}{part}" if line else part
+    yield from _broken(line, width)
+
+
+def _broken(line: str, width: int) -> Iterator[str]:
+    return wrapped(line, width) if cells(line) > width else iter((line,))
 
 
 def wrapped(text: str, width: int, *, first: str = "", rest: str = "  ") -> Iterator[str]:

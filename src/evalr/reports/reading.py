@@ -20,7 +20,7 @@ Progress = Callable[[int, float | None], None]
 
 PROGRESS_EVERY = 500
 COMPUTED = "computed"
-OUTSIDE, TIMELESS, LATER = "outside", "without a time", "after the reading time"
+OUTSIDE, TIMELESS, LATER = "outside the period", "without a time", "after the reading time"
 
 Given: TypeAlias = Log | Iterable[Input | Stored | Result[Any]]
 

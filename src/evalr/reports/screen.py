@@ -58,6 +58,7 @@ def screen(report: Report, *, width: int, color: bool) -> str:
 def _table(report: Report, width: int, style: Style) -> Iterator[str]:
     parts = [part for section in report.sections for part in _parts(section)]
     parts += [Line(label, notes=reason) for label, reason in empty_words(report.sections)]
+    parts = _without_gap_at_end(parts)
     lines = [part for part in parts if isinstance(part, Line)]
     columns = (
         max((cells(line.label) for line in lines), default=0),
@@ -84,6 +85,10 @@ def _parts(section: Section) -> Iterator[Line | Note]:
     yield from (Note(safe_text(note, longest=500)) for note in section.notes)
     if grouped:
         yield GAP
+
+
+def _without_gap_at_end(parts: list[Line | Note]) -> list[Line | Note]:
+    return parts[:-1] if parts and parts[-1] is GAP else parts
 
 
 def _line(label: str, estimate: Estimate, *, headline: bool = False) -> Line:

@@ -35,7 +35,7 @@ def header_words(report: Report) -> list[str]:
 def _reading_time_words(report: Report) -> str:
     if report.read_earlier and report.read_earlier == sum(report.inputs.values()):
         return "each read at its own read_at"
-    read = f"read {day_words(report.now)} {report.now.astimezone(UTC):%H:%M} UTC ({report.now_from})"
+    read = f"read {moment_words(report.now)} ({report.now_from})"
     return f"{read}, {report.read_earlier:,} at their own read_at" if report.read_earlier else read
 
 
@@ -51,6 +51,11 @@ def day_words(at: datetime) -> str:
     """`3 Sep 2026`, in UTC."""
     at = at.astimezone(UTC)
     return f"{at.day} {_MONTHS[at.month - 1]} {at.year}"
+
+
+def moment_words(at: datetime) -> str:
+    """`3 Sep 2026 09:00 UTC`."""
+    return f"{day_words(at)} {at.astimezone(UTC):%H:%M} UTC"
 
 
 # Not strftime's, which follow the machine's language.
@@ -91,8 +96,8 @@ def account_words(report: Report) -> list[tuple[str, str]]:
         whole = f"{report.left_out.total:,} of {count_words(report.records, 'record')}"
         entries.append(("left out", f"{whole}: {report.left_out.words()}"))
     if report.not_counted:
-        counts = [f"{count:,} {reason}" for reason, count in report.not_counted.items()]
-        entries.append(("not counted", ", ".join(counts)))
+        counts = ", ".join(f"{count:,} {reason}" for reason, count in report.not_counted.items())
+        entries.append(("not counted", counts + _asked_period_words(report)))
     if report.unread:
         entries.append(("not counted", f"results of no measure that is installed: {_names(report.unread)}"))
     if report.unknown_fields:
@@ -102,6 +107,12 @@ def account_words(report: Report) -> list[tuple[str, str]]:
         entries.append(("repaired", _names(report.repaired)))
     entries += [("broken", f"the measure {name}: {why}") for name, why in report.broken.items()]
     return [(name, safe_text(text, longest=2_000)) for name, text in entries]
+
+
+def _asked_period_words(report: Report) -> str:
+    since = "" if report.since is None else f" since {moment_words(report.since)}"
+    until = "" if report.until is None else f" until {moment_words(report.until)}"
+    return f"; the period is{since}{until}" if since or until else ""
 
 
 def _names(counts: Mapping[str, int]) -> str:
