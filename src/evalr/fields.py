@@ -113,7 +113,7 @@ def _read(
             return field("text")
     raise FieldTypeError(
         f"{owner.__name__}.{name}: {annotation!r} cannot be read as a verdict field; use bool, a Literal or Enum of "
-        "plain values, a list of one of these, int or float (with bounds where it has them) or str, each optionally None"
+        "texts or numbers, a list of one, int or float (with bounds where it has them) or str, each optionally None"
     )
 
 

@@ -163,7 +163,7 @@ Attributes = dict[Name, Groups]
 
 
 class _Event(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     at: Time
     role: Role
@@ -224,7 +224,7 @@ class Input(BaseModel):
         weight: how many such inputs it stands for in a sample; positive.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     kind: ClassVar[str] = "input"
 
     id: Name | None = None
@@ -270,7 +270,7 @@ def resolve_now(now: Now) -> datetime:
     time: object = now() if callable(now) else now
     if not isinstance(time, datetime):
         raise InputError(f"now={time!r} is not a time: pass an aware datetime, such as datetime.now(UTC), or a clock")
-    if time.utcoffset() is None:
+    if time.tzinfo is None:
         raise InputError(f"now={time.isoformat()} has no time zone: pass an aware datetime, such as datetime.now(UTC)")
     if not EARLIEST <= time < LATEST:
         raise InputError(f"now={time.isoformat()} is no reading time: its year must be from 1900 to 2199")
@@ -513,7 +513,7 @@ class Draft(Input):
 class ToolCall(BaseModel):
     """One call of a tool within a turn; `status` is the log's own word, such as "ok" or "error"."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     name: Name
     id: Name | None = None
@@ -549,7 +549,7 @@ class _TurnTextType(_TextType):
 class Turn(BaseModel):
     """One turn of a conversation. `metadata` is open: model, tokens, latency, finish reason, spans."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     role: Role
     text: Annotated[str, _TurnTextType] = ""

@@ -1,7 +1,7 @@
 """Results: what an evaluator said of one input.
 
-One input gives one result: a `Verdict`, or the reason why there is none (`Failure`, `Skip`, `HandOff`). The four are never
-conflated: summaries count each under its own name.
+One input gives one result: a `Verdict`, or the reason why there is none (`Failure`, `Skip`, `HandOff`). The four are
+never conflated: summaries count each under its own name.
 """
 
 from __future__ import annotations
@@ -11,20 +11,21 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
 from evalr.errors import DuplicateError, InputError
 from evalr.fields import verdict_fields
-from evalr.inputs import About
+from evalr.inputs import EARLIEST, About, without_lone_surrogates
 
 V = TypeVar("V", bound=BaseModel)
 V_co = TypeVar("V_co", bound=BaseModel, covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
+# Without slots, which would break `Verdict[T](...)` of a frozen dataclass in Python 3.11.
+@dataclass(frozen=True)
 class Verdict(Generic[V_co]):
     """A value of a verdict type, and how it came to be.
 
@@ -52,8 +53,7 @@ class Verdict(Generic[V_co]):
     flags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.cost is not None and not (isfinite(self.cost) and self.cost >= 0):
-            raise InputError(f"cost={self.cost} must be a finite amount from 0; leave it out (None) where it is unknown")
+        _check(self)
         for name, value in (self.confidence or {}).items():
             if not 0 <= value <= 1:
                 raise InputError(f"confidence of {name!r} is {value}: it must be from 0 to 1")
@@ -61,7 +61,10 @@ class Verdict(Generic[V_co]):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An evaluator could not answer. `error` says why; `exception` is the error itself where it happened in this process."""
+    """An evaluator could not answer. `error` says why.
+
+    `exception` is the error itself where it happened in this process; it is not pickled.
+    """
 
     status: ClassVar[str] = "failed"
 
@@ -73,6 +76,21 @@ class Failure:
     cost: float | None = None
     as_of: datetime | None = None
     exception: BaseException | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Many an error can be pickled but not read back, and would take the results beside it along.
+        return type(self), (
+            self.error,
+            self.evaluator,
+            self.version,
+            self.about,
+            self.latency,
+            self.cost,
+            self.as_of,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +107,9 @@ class Skip:
     cost: float | None = None
     as_of: datetime | None = None
 
+    def __post_init__(self) -> None:
+        _check(self)
+
 
 @dataclass(frozen=True, slots=True)
 class HandOff:
@@ -104,6 +125,19 @@ class HandOff:
     cost: float | None = None
     as_of: datetime | None = None
     verdict: Verdict[Any] | None = None
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+
+def _check(result: Verdict[Any] | Failure | Skip | HandOff) -> None:
+    latency, cost, as_of = result.latency, result.cost, result.as_of
+    if latency is not None and not 0 <= latency < inf:
+        raise InputError(f"latency={latency} must be finite, not below 0, and left out (None) where it is unknown")
+    if cost is not None and not 0 <= cost < inf:
+        raise InputError(f"cost={cost} must be finite, not below 0, and left out (None) where it is unknown")
+    if as_of is not None and as_of.tzinfo is None:
+        raise InputError(f"as_of={as_of.isoformat()} has no time zone: pass an aware datetime, such as one in UTC")
 
 
 Result: TypeAlias = Verdict[V_co] | Failure | Skip | HandOff
@@ -126,7 +160,7 @@ ScoreValue = bool | int | float | str | list[Any] | None
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One field of a verdict as a named value, for stores of scores.
+    """One field of a verdict as a named value, for stores of scores. A number that is not finite is None.
 
     `id` is the same for a later reading of the same subject by the same evaluator version, and never that of another
     subject; it is None where the verdict is about nothing in particular.
@@ -160,6 +194,10 @@ def _plain(value: Any) -> ScoreValue:
         return _plain(value.value)
     if isinstance(value, list):
         return [_plain(item) for item in value]
+    if isinstance(value, str):
+        return without_lone_surrogates(value)
+    if isinstance(value, float) and not isfinite(value):
+        return None
     plain: ScoreValue = value
     return plain
 
@@ -174,8 +212,8 @@ R = TypeVar("R")
 def one_per_subject(results: Iterable[R], *, duplicates: Duplicates = "error") -> Iterator[R]:
     """The results with at most one for each subject; plain values and subjects without an id pass as they are.
 
-    "error" raises at the second result of a subject, "first" keeps the first, "latest" the one with the latest `as_of`, or,
-    among equals, the last given.
+    "error" raises at the second result of a subject, "first" keeps the first, "latest" the one with the latest `as_of`,
+    or, among equals, the last given; one without `as_of` is older than any with one.
 
     Raises:
         DuplicateError: names the subject and both positions, counted from 0.
@@ -202,8 +240,8 @@ def _first(results: Iterable[R], *, strict: bool) -> Iterator[R]:
                 if not strict:
                     continue
                 raise DuplicateError(
-                    f"results {earlier} and {position} are both about {describe(result)}: keep one for each subject, or "
-                    "pass duplicates='first' or duplicates='latest'"
+                    f"results {earlier} and {position} are both about {describe(result)}: keep one for each subject, "
+                    "or pass duplicates='first' or duplicates='latest'"
                 )
         yield result
 
@@ -216,14 +254,14 @@ def _latest(results: Iterable[R]) -> Iterator[R]:
         place = places.setdefault(subject, len(kept)) if subject is not None else len(kept)
         if place == len(kept):
             kept.append(result)
-        elif _not_older(result, kept[place]):
+        elif _as_of(result) >= _as_of(kept[place]):
             kept[place] = result
     return iter(kept)
 
 
-def _not_older(result: object, other: object) -> bool:
-    time, other_time = getattr(result, "as_of", None), getattr(other, "as_of", None)
-    return time is None or other_time is None or time >= other_time
+def _as_of(result: object) -> datetime:
+    time: datetime | None = getattr(result, "as_of", None)
+    return EARLIEST if time is None else time
 
 
 def describe(result: object) -> str:
