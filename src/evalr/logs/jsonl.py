@@ -19,7 +19,7 @@ from evalr.inputs import History, Input, Session, Transcript, Turn
 from evalr.logs.lines import BYTE_ORDER_MARK, CUT_OFF, UTF_16, is_document, raw_lines
 from evalr.logs.log import Item, Log, Stored, quoted
 from evalr.logs.reasons import NOT_AN_OBJECT, fault, text_fault, without_lone_escapes
-from evalr.logs.results import ResultLine, measure_of, missing_part, to_result
+from evalr.logs.results import ResultLine, measure_of, missing_part, to_result, to_result_line
 from evalr.logs.seen import Seen
 from evalr.measures import installed_measures
 
@@ -72,16 +72,9 @@ class Reason(Exception):  # noqa: N818
     """Why a line is left out."""
 
 
-def schemas() -> dict[str, dict[str, Any]]:
-    """The JSON Schema of each type of line, by its name."""
-    return {form.name: form.model.model_json_schema() for form in FORMS}
-
-
 def to_line(item: Item) -> str:
     """An input or a stored result as one line of a log, without a line end; it reads back equal."""
     if isinstance(item, Stored):
-        from evalr.logs.results import to_result_line
-
         return to_result_line(item).model_dump_json(exclude_none=True)
     return item.model_dump_json()
 

@@ -105,7 +105,7 @@ def to_result(line: ResultLine, read_value: Callable[[dict[str, Any]], BaseModel
 def to_result_line(stored: Stored) -> ResultLine:
     """The line that stands for a result."""
     measure, result = stored
-    about = None if result.about is None else AboutLine.model_construct(**result.about._asdict())
+    about = None if result.about is None else AboutLine(**result.about._asdict())
     fields: dict[str, Any] = {
         "status": result.status,
         "measure": measure,
