@@ -9,10 +9,9 @@ from datetime import datetime
 from time import perf_counter
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
-
 from evalr.errors import InputError
 from evalr.fields import verdict_fields
-from evalr.inputs import Input, Now, reading_time, resolve_now
+from evalr.inputs import Input, Now, reading_time, resolve_now, without_lone_surrogates
 from evalr.verdicts import Failure, HandOff, Result, Skip, V, V_co, Verdict
 
 I_contra = TypeVar("I_contra", bound=Input, contravariant=True)
@@ -43,17 +42,17 @@ class Evaluator(Protocol[I_contra, V_co]):
 class FunctionEvaluator(Generic[I, V]):
     """An evaluator made of a function from an input to a verdict's value, sync or async.
 
-    The function may also return a `Skip` or a `HandOff`. An exception becomes a `Failure` that carries it. A sync function
-    runs in a worker thread, so that a slow one stalls nothing else; `inline=True` runs it in place, which is faster for one
-    that only computes.
+    The function may also return a `Skip` or a `HandOff`. An exception becomes a `Failure` that carries it. A sync
+    function runs in a worker thread, so that a slow one stalls nothing else; `inline=True` runs it in place, which is
+    faster for one that only computes. The latency of a result is the function's own time, without waiting for a thread.
 
     Args:
         name, version: as for every evaluator.
         function: called with the input; with `now`, called with the input and the reading time.
         input_type: what it reads, one type or several. Another type of input is an error, never a skip.
         verdict_type: what it returns.
-        now: for answers that depend on the reading time: a datetime, or a clock that is read once per input. The input's
-            `read_at` counts where it is earlier. The time is recorded as the verdict's `as_of`.
+        now: for answers that depend on the reading time: a datetime, or a clock that is read once per input. The
+            input's `read_at` counts where it is earlier. The time is recorded as the verdict's `as_of`.
         inline: see above.
     """
 
@@ -73,31 +72,43 @@ class FunctionEvaluator(Generic[I, V]):
     async def evaluate(self, given: I, /) -> Result[V]:
         """The result for one input."""
         arguments = self._arguments(given)
-        start = perf_counter()
-        try:
-            if inspect.iscoroutinefunction(self.function):
-                answer = await self.function(*arguments)
-            elif self.inline:
-                answer = self.function(*arguments)
-            else:
-                from anyio import to_thread
+        if self.inline or inspect.iscoroutinefunction(self.function):
+            answer, latency = self._called(arguments)
+        else:
+            from anyio import to_thread
 
-                answer = await to_thread.run_sync(self.function, *arguments)
-            if inspect.isawaitable(answer):
+            answer, latency = await to_thread.run_sync(self._called, arguments)
+        if inspect.isawaitable(answer):
+            start = perf_counter()
+            try:
                 answer = await answer
-        except Exception as error:  # noqa: BLE001  whatever a person's function raises is this input's failure
-            answer = error
-        return self._result(given, arguments, answer, perf_counter() - start)
+            except Exception as error:  # noqa: BLE001  whatever a person's function raises is this input's failure
+                answer = error
+            latency += perf_counter() - start
+        return self._result(given, arguments, answer, latency)
 
     def evaluate_inline(self, given: I, /) -> Result[V]:
-        """The result for one input, computed in place: for sync functions, where no event loop is wanted."""
+        """The result for one input, computed in place: for sync functions, where no event loop is wanted.
+
+        Raises:
+            InputError: the function is async.
+        """
         arguments = self._arguments(given)
+        answer, latency = self._called(arguments)
+        if inspect.isawaitable(answer):
+            if inspect.iscoroutine(answer):
+                answer.close()  # nobody will await it
+            raise InputError(f"evaluator {self.name!r} is async: it needs `await evaluator.evaluate(...)`")
+        return self._result(given, arguments, answer, latency)
+
+    def _called(self, arguments: tuple[Any, ...]) -> tuple[Any, float]:
+        """What the function returned, or the error that it raised, and the seconds it took, wherever this runs."""
         start = perf_counter()
         try:
             answer: Any = self.function(*arguments)
         except Exception as error:  # noqa: BLE001  as above
             answer = error
-        return self._result(given, arguments, answer, perf_counter() - start)
+        return answer, perf_counter() - start
 
     def _arguments(self, given: I) -> tuple[Any, ...]:
         if not isinstance(given, self.input_type):
@@ -122,7 +133,8 @@ class FunctionEvaluator(Generic[I, V]):
         if isinstance(answer, Skip | HandOff):
             return replace(answer, **stamp)
         if isinstance(answer, Exception):
-            return Failure(f"{type(answer).__name__}: {answer}", exception=answer, **stamp)
+            error = without_lone_surrogates(f"{type(answer).__name__}: {answer}")
+            return Failure(error, exception=answer, **stamp)
         wrong = f"returned {type(answer).__name__} where {self.verdict_type.__name__} was promised"
         return Failure(wrong, **stamp)
 
@@ -131,8 +143,9 @@ class FunctionEvaluator(Generic[I, V]):
 class Fallback(Generic[I, V]):
     """Evaluators asked in turn until one gives a verdict: cheap ones first, a careful one, then people.
 
-    A hand-off goes to the next. A failure does too where `on_failure` is set; a skip is an answer and ends the search. A
-    verdict whose lowest confidence is under `below` counts as a hand-off. The last evaluator's result stands, whatever it is.
+    A hand-off goes to the next. A failure does too where `on_failure` is set; a skip is an answer and ends the search.
+    A verdict whose lowest confidence is under `below` counts as a hand-off. The last evaluator's result stands, whatever
+    it is.
     """
 
     evaluators: tuple[Evaluator[I, V], ...]
@@ -159,7 +172,7 @@ class Fallback(Generic[I, V]):
     def version(self) -> str:
         """Of every evaluator, and of the settings where they differ from the defaults."""
         chain = "+".join(f"{evaluator.name}@{evaluator.version}" for evaluator in self.evaluators)
-        below = "" if self.below is None else f":below={self.below!r}"
+        below = "" if self.below is None else f":below={float(self.below)!r}"
         return f"{chain}{below}{':on_failure' if self.on_failure else ''}"
 
     @property
@@ -168,7 +181,10 @@ class Fallback(Generic[I, V]):
         return self.evaluators[0].verdict_type
 
     async def evaluate(self, given: I, /) -> Result[V]:
-        """The first verdict or skip. Its latency and cost are those of all the evaluators that were asked."""
+        """The first verdict or skip. Its latency and cost are those of all the evaluators that were asked.
+
+        It depends on the reading time where any of them does.
+        """
         asked: list[Result[V]] = []
         for evaluator in self.evaluators:
             asked.append(self._weighed(await evaluator.evaluate(given)))
@@ -181,6 +197,7 @@ class Fallback(Generic[I, V]):
             version=self.version,
             latency=_total([result.latency for result in asked]),
             cost=_total([result.cost for result in asked]),
+            as_of=next((result.as_of for result in reversed(asked) if result.as_of is not None), None),
         )
 
     def _weighed(self, result: Result[V]) -> Result[V]:
