@@ -144,8 +144,8 @@ class Fallback(Generic[I, V]):
     """Evaluators asked in turn until one gives a verdict: cheap ones first, a careful one, then people.
 
     A hand-off goes to the next. A failure does too where `on_failure` is set; a skip is an answer and ends the search.
-    A verdict whose lowest confidence is under `below` counts as a hand-off. The last evaluator's result stands, whatever
-    it is.
+    A verdict whose lowest confidence is under `below` counts as a hand-off. The last evaluator's result stands,
+    whatever it is.
     """
 
     evaluators: tuple[Evaluator[I, V], ...]
