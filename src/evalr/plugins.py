@@ -18,23 +18,31 @@ class Plugins(NamedTuple, Generic[P]):
 def load_plugins(group: str, kind: type[P]) -> Plugins[P]:
     """Every object of `kind` in an entry point group, ours and those of other packages, in the order of their names.
 
-    One that cannot be loaded is listed with the reason and never stops the others.
+    One that cannot be loaded is listed with the reason and never stops the others. Of several with one name the first
+    stands, ours before any other package's.
     """
     loaded: dict[str, P] = {}
     broken: dict[str, str] = {}
-    for point in sorted(entry_points(group=group), key=lambda point: point.name):
+    for point in sorted(entry_points(group=group), key=_order):
+        name = f"{point.name} ({point.value})" if point.name in {*loaded, *broken} else point.name
+        if point.name in loaded:
+            broken[name] = f"the name {point.name!r} is taken by another package"
+            continue
         try:
             found = point.load()
         except Exception as error:  # noqa: BLE001  an import may raise anything; it is listed with its cause
-            broken[point.name] = _why(point, error)
+            broken[name] = _why(point, error)
             continue
-        if not isinstance(found, kind):
-            broken[point.name] = f"{point.value} is not a {kind.__name__}"
-        elif point.name in loaded:
-            broken[f"{point.name} ({point.value})"] = f"the name {point.name!r} is taken by another package"
-        else:
+        if isinstance(found, kind):
             loaded[point.name] = found
+        else:
+            broken[name] = f"{point.value} is not a {kind.__name__}"
     return Plugins(loaded, broken)
+
+
+def _order(point: EntryPoint) -> tuple[str, bool, str, str]:
+    package = point.dist.name if point.dist is not None else ""
+    return point.name, package != "evalr", package, point.value
 
 
 def _why(point: EntryPoint, error: Exception) -> str:
