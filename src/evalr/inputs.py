@@ -7,7 +7,6 @@ All are frozen. Events are kept in the order of their times; events at the same 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -138,6 +137,8 @@ def _storable(value: object) -> Any:
         try:
             return _as_json(value)
         except PydanticSerializationError:  # a lone surrogate in it, if nothing worse
+            import json
+
             text = json.dumps(value, ensure_ascii=False, default=to_jsonable_python)
             return _as_json(from_json(without_lone_surrogates(text)))
     except (TypeError, ValueError, RecursionError):

@@ -6,7 +6,6 @@ never conflated: summaries count each under its own name.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -177,6 +176,8 @@ class Score:
 
 def scores(verdict: Verdict[Any]) -> list[Score]:
     """Every field of a verdict as a score named `evaluator.field`, such as `drop_off.outcome`."""
+    import json
+
     subject = verdict.about.subject if verdict.about is not None else None
     found = []
     verdict_type: type[BaseModel] = type(verdict.value)

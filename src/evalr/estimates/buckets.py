@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Literal, get_args
-from zoneinfo import ZoneInfo
 
 from evalr.errors import InputError
 from evalr.inputs import About
@@ -38,6 +37,8 @@ def zone(tz: str | tzinfo) -> tzinfo:
     """The time zone that `tz` names, such as "Europe/Berlin"."""
     if isinstance(tz, tzinfo):
         return tz
+    from zoneinfo import ZoneInfo
+
     try:
         return ZoneInfo(tz)
     except (KeyError, ValueError, OSError) as error:

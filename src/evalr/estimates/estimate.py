@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -207,4 +206,6 @@ def html_table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def _escaped(text: str) -> str:
+    import html
+
     return html.escape(safe_text(text, longest=500))

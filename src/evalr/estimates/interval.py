@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from statistics import NormalDist
 from typing import NamedTuple, TypeVar
 
 from evalr.errors import InputError
@@ -46,6 +45,8 @@ def tail(level: float) -> float:
 
 def normal_quantile(level: float) -> float:
     """The z of a two-sided interval: 1.96 for 0.95."""
+    from statistics import NormalDist
+
     return -NormalDist().inv_cdf(tail(level))
 
 
