@@ -11,8 +11,8 @@ from evalr.errors import InputError
 from evalr.inputs import EARLIEST, LATEST
 
 _UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
-_LENGTH = re.compile(r"(?:\d+(?:\.\d+)?[wdhms])+")
-_PART = re.compile(r"(\d+(?:\.\d+)?)([wdhms])")
+_LENGTH = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?[wdhms])+")
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)([wdhms])")
 
 LENGTH_RULE = "write a length of time as 90s, 10m, 1h, 1h30m, 2d or 2w"
 TIME_RULE = (
@@ -41,7 +41,7 @@ def read_length(text: str) -> timedelta:
 def read_time(text: str) -> datetime:
     """An ISO 8601 time with its zone, or a date, which stands for its midnight in UTC."""
     try:
-        if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
+        if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
             found = datetime.combine(date.fromisoformat(text), time(), UTC)
         else:
             found = datetime.fromisoformat(text)

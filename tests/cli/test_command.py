@@ -1,0 +1,244 @@
+"""The command as people and scripts use it: what it prints, where, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from evalr.cli import main
+from evalr.cli.sample import sample_lines
+
+NOW = "2026-11-30T09:00Z"
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("logs") / "sample.jsonl"
+    path.write_text("".join(f"{line}\n" for line in sample_lines(7, people=40)), encoding="utf-8")
+    return str(path)
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(arguments)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+# Report
+
+
+def test_a_report(log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "report", log, "--now", NOW)
+    assert (code, err) == (0, "")
+    assert "came back within 1h" in out
+    assert "\x1b" not in out
+
+
+def test_options_reach_the_report(log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--now", NOW, "--window", "30m", "--since", "2026-11-01", "--until", "2026-11-20T00:00+01:00"]
+    options += ["--by", "agent", "--cluster", "user", "--level", "0.9", "--measure", "waits", "--log", "jsonl"]
+    code, out, _ = run(capsys, "report", log, *options, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert [section["measure"] for section in found["sections"]] == ["waits"]
+    assert found["sections"][0]["settings"] == {"window": "30m"}
+    asked = ("now", "since", "until", "by", "cluster", "level")
+    assert [found[name] for name in asked] == [
+        "2026-11-30T09:00:00Z",
+        "2026-11-01T00:00:00Z",
+        "2026-11-19T23:00:00Z",
+        "agent",
+        "user",
+        0.9,
+    ]
+    row = found["sections"][0]["rows"][0]
+    assert [group["group"] for group in row["groups"]] == ["atlas", "birch"]
+
+
+def test_other_settings(log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "report", log, "--now", NOW, "--set", "threshold=0.9", "--measure", "rewrites", "--json")
+    assert json.loads(out)["sections"][0]["settings"]["threshold"] == 0.9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["report", "no-such-file"], "no-such-file: there is no such file"),
+        (["report", "LOG", "--window", "5x"], "'5x' is not a length of time"),
+        (["report", "LOG", "--now", "2026-01-01T00:00"], "has no time zone"),
+        (["report", "LOG", "--measure", "nope"], "no installed measure is named 'nope'"),
+        (["report", "LOG", "--level", "95"], "level must lie between 0 and 1"),
+        (["report", "LOG", "--set", "nope=1"], "--set nope=1"),
+        (["report", "LOG", "--log", "nope"], "no reader is named 'nope'"),
+        (["report", "LOG", "--strict"], "line 41"),
+        (["gate", "drop_off", "LOG"], "is not a condition"),
+        (["gate", "dropoff<0.2", "LOG"], "no summary is named 'dropoff'; there are: "),
+        (["gate", "drop_off<20", "LOG"], "write the bar from 0 to 1"),
+        (["gate", "waits_median<300", "LOG"], "is not a length of time"),
+        (["gate", "drop_off<0.2", "LOG", "--by", "agent"], "leave --by out"),
+        (["schema", "nope"], "no type of line is named 'nope'"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_on_stderr(
+    arguments: list[str], message: str, log: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, *(log if each == "LOG" else each for each in arguments))
+    assert (code, out) == (2, "")
+    assert err.startswith("evalr: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["report"], ["nope"], ["report", "a", "b"], ["report", "--nope", "x"]])
+def test_misuse_is_explained(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert "Usage: evalr" in out + err
+    assert "Traceback" not in err
+
+
+def test_a_hostile_name_is_harmless_in_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, err = run(capsys, "report", "a\x1b[31m\u202eb")
+    assert "\x1b" not in err
+    assert "\u202e" not in err
+
+
+def test_a_file_that_no_reader_knows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "notes.txt").write_text("hello\n", encoding="utf-8")
+    code, _, err = run(capsys, "report", str(tmp_path / "notes.txt"))
+    assert code == 2
+    assert "--log KIND" in err
+
+
+# Gates
+
+
+@pytest.mark.parametrize(
+    ("conditions", "code", "verdicts"),
+    [
+        (["drop_off<0.9"], 0, ["passed"]),
+        (["drop_off<1%"], 1, ["not cleared"]),
+        (["waits_median<3h", "waits>10%"], 0, ["passed", "passed"]),
+        (["drop_off<0.9", "waits>99%"], 1, ["passed", "not cleared"]),
+        (["outcome>0.1"], 2, ["undefined"]),
+        (["outcome>0.1", "waits>99%", "waits>1%"], 2, ["undefined", "not cleared", "passed"]),
+    ],
+)
+def test_a_gate(
+    conditions: list[str], code: int, verdicts: list[str], log: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, out, err = run(capsys, "gate", *conditions, log, "--now", NOW)
+    assert (found, err) == (code, "")
+    lines = out.splitlines()
+    assert [line[: len(verdict)] for line, verdict in zip(lines, verdicts, strict=True)] == verdicts
+
+
+def test_a_gate_says_the_interval_that_the_report_prints(log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, shown, _ = run(capsys, "report", log, "--now", NOW, "--level", "0.8")
+    _, ruled, _ = run(capsys, "gate", "drop_off<0.9", log, "--now", NOW, "--level", "0.8")
+    interval = ruled[ruled.index("[") : ruled.index("]")]
+    (line,) = (line for line in shown.splitlines() if line.startswith("  drop-off after"))
+    assert interval in line
+
+
+# The others
+
+
+def test_measures_lists_every_summary_that_a_report_has(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "measures")
+    assert code == 0
+    for text in (
+        "waits_median",
+        "drop_off_decided",
+        "completion_quality",
+        "window=14d, threshold=0.2",
+        "drop_off@1:3600s",
+    ):
+        assert text in out
+    assert "verdicts in the log, by a judge or by people, of transcripts" in out
+    assert "histories, for the drafts in them" in out
+    assert "jsonl" in out[out.index("\nreaders") :]
+
+
+def test_schemas(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "schema")
+    assert set(json.loads(out)) == {"session", "history", "transcript", "result"}
+    _, out, _ = run(capsys, "schema", "session")
+    assert "activities" in json.loads(out)["properties"]
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "--version") == (0, f"evalr {metadata.version('evalr')}\n", "")
+    for command in ([], ["report"], ["gate"]):
+        code, out, _ = run(capsys, *command, "--help")
+        assert code == 0
+        assert "1 a gate was not cleared" in " ".join(out.split())
+
+
+def test_a_demo_prints_the_truth_beside_what_was_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    began = time.perf_counter()
+    code, out, err = run(capsys, "demo")
+    assert (code, err) == (0, "")
+    assert time.perf_counter() - began < 30
+    assert out.startswith("sample.jsonl")
+    assert "intervals hold the truth" in out
+    assert "evalr report LOG" in out
+
+
+def test_a_demo_keeps_its_log_and_writes_over_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "kept.jsonl"
+    assert run(capsys, "demo", "--write", str(path), "--seed", "3")[0] == 0
+    kept = path.read_bytes()
+    code, _, err = run(capsys, "demo", "--write", str(path))
+    assert (code, path.read_bytes()) == (2, kept)
+    assert "already there" in err
+    assert run(capsys, "demo", "--write", str(tmp_path / "no" / "folder"))[0] == 2
+
+
+# As a process
+
+
+def start(*arguments: str, **options: object) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "evalr.cli", *arguments]
+    return subprocess.Popen(command, text=True, env=environment, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def test_a_reader_that_goes_away_is_no_error(log: str) -> None:
+    process = start("report", log, "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    assert process.wait(60) == 141
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
+def test_an_interrupt_ends_quietly(tmp_path: Path) -> None:
+    fifo = tmp_path / "endless"
+    os.mkfifo(fifo)
+    process = start("report", str(fifo), "--log", "jsonl", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with fifo.open("w", encoding="utf-8"):  # opens when the command reads, which then waits for a line
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "")
+
+
+def test_nothing_heavy_is_imported_for_help() -> None:
+    probe = (
+        "import sys; from evalr.cli import main; main(['--help']); print(sorted(m for m in sys.modules if m in HEAVY))"
+    )
+    heavy = "{'pydantic', 'numpy', 'scipy', 'rich', 'pandas', 'anyio'}"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-c", probe.replace("HEAVY", heavy)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.splitlines()[-1] == "['pydantic']"  # `import evalr` itself needs it
