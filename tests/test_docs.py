@@ -105,9 +105,7 @@ def run_page(name: str, text: str, folder: Path) -> None:
 
 def refuse_unrun(name: str, fence: Fence) -> None:
     where = f"{name}:{fence.line}"
-    assert re.fullmatch(r"[\w+-]*", fence.language), (
-        f"{where}: name the language first, not {fence.language!r}"
-    )
+    assert re.fullmatch(r"[\w+-]*", fence.language), f"{where}: name the language first, not {fence.language!r}"
     assert fence.language not in UNRUN, f"{where}: write ```python, which is run, and not ```{fence.language}"
     if fence.language in {"python", "console"}:
         unknown = LOOKS.sub("", fence.options).strip()
@@ -188,9 +186,7 @@ def run_shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def check_output(where: str, expected: str, printed: str, *, wildcard: bool) -> None:
     """Compare line by line; spaces at a line's end and empty lines at both ends do not count."""
     wanted, got = tidy(expected), tidy(printed)
-    parts = [
-        r"(?:.*\n)*?" if wildcard and line.strip() == "..." else re.escape(line + "\n") for line in wanted
-    ]
+    parts = [r"(?:.*\n)*?" if wildcard and line.strip() == "..." else re.escape(line + "\n") for line in wanted]
     if re.fullmatch("".join(parts), "".join(line + "\n" for line in got)):
         return
     shown = "\n".join(difflib.unified_diff(wanted, got, "the page shows", "printed", lineterm=""))
@@ -216,9 +212,7 @@ def page_of(*fences: str) -> str:
     return "\n\n".join(textwrap.dedent(fence).strip() for fence in fences) + "\n"
 
 
-def test_fences_share_a_namespace_await_and_read_titled_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fences_share_a_namespace_await_and_read_titled_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = page_of(
         """
