@@ -69,7 +69,7 @@ def bucket_words(start: date | datetime, bucket: Bucket) -> str:
 
 def buckets_between(names: Iterable[str], bucket: Bucket) -> list[str]:
     """The names and those of the buckets between them that are missing, in order."""
-    present = sorted(names)
+    present = sorted(set(names))
     if not present:
         return []
     filled = [present[0]]

@@ -1,0 +1,174 @@
+"""An estimate carries its whole account: as one line, as plain data, as a table that no log text can break."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from dataclasses import FrozenInstanceError, fields, replace
+from typing import Any
+
+import pytest
+
+from evalr import Estimate, Groups, MissingExtraError, Trend
+
+RATE = Estimate(
+    name="completion",
+    value=0.942,
+    low=0.931,
+    high=0.951,
+    noun="session",
+    counts={"hits": 942, "total": 1000},
+    n=1000,
+    clusters=311,
+    clustered_by={"user": 311},
+    variance=0.00002,
+    bounds=(0.9, 0.96),
+    method="wilson-effective-n/1",
+    flags=("sampled",),
+    left_out={"failed": 12, "pending": 3},
+    versions={"judge@2": 1000},
+)
+NOTHING = Estimate(name="completion", value=None, status="undefined", reason="nothing was counted", noun="session")
+TIME = Estimate(
+    name="waits", value=130, low=118, unit="seconds", noun="wait", counts={"censored": 41}, n=970, clusters=970
+)
+HOSTILE = "<script>alert(1)</script>\n\x1b[2J{value}%s"
+
+
+def test_an_estimate_is_one_line_to_paste() -> None:
+    assert str(RATE) == (
+        "completion 94.2% [93.1, 95.1] · 1,000 sessions of 311 users · "
+        "left out: 12 failed, 3 pending (90.0% to 96.0% with them) · sampled"
+    )
+
+
+def test_an_estimate_without_a_value_says_why() -> None:
+    assert str(NOTHING) == "completion — · nothing was counted"
+
+
+def test_a_limit_that_is_not_reached_is_dots_and_open_rows_are_told() -> None:
+    assert str(TIME) == "waits 2m 10s [1m 58s, …] · 970 waits, 41 still open"
+
+
+def test_several_kinds_of_cluster_are_named() -> None:
+    assert "of 1 user and 2 sessions" in str(replace(RATE, clustered_by={"user": 1, "session": 2}))
+
+
+def test_bounds_inside_the_interval_say_nothing_new() -> None:
+    assert "with them" not in str(replace(RATE, bounds=(0.94, 0.945)))
+
+
+def test_log_text_stays_on_the_line() -> None:
+    line = str(replace(RATE, left_out={HOSTILE: 1}))
+    assert line.isprintable()
+    assert "{value}%s" in line
+
+
+def test_a_dict_has_every_field_in_types_that_json_takes() -> None:
+    for estimate in (RATE, NOTHING, TIME):
+        plain = estimate.to_dict()
+        assert list(plain) == [field.name for field in fields(Estimate)]
+        assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+        assert Estimate(**plain | {"bounds": estimate.bounds, "flags": estimate.flags}) == estimate
+
+
+def test_a_dict_is_a_copy() -> None:
+    RATE.to_dict()["counts"]["hits"] = 0
+    assert RATE.counts["hits"] == 942
+
+
+def test_an_estimate_does_not_change() -> None:
+    with pytest.raises(FrozenInstanceError):
+        RATE.value = 1.0  # type: ignore[misc]
+
+
+def test_a_frame_has_one_row_and_a_column_for_every_field() -> None:
+    pytest.importorskip("pandas")
+    frame = RATE.to_frame()
+    assert frame.shape == (1, len(fields(Estimate)))
+    assert frame.iloc[0]["value"] == 0.942
+    assert frame.iloc[0]["left_out"] == {"failed": 12, "pending": 3}
+
+
+def test_a_frame_of_groups_has_a_row_for_each() -> None:
+    pytest.importorskip("pandas")
+    frame = Groups("agent", {"ada": RATE, None: NOTHING}).to_frame()
+    assert list(frame["group"][:1]) == ["ada"]
+    assert list(frame["n"]) == [1000, 0]
+    assert math.isnan(frame["value"][1])  # how pandas writes a number that is not there
+
+
+def test_without_pandas_a_frame_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'evalr\[pandas\]'"):
+        RATE.to_frame()
+
+
+def test_an_error_inside_pandas_is_not_a_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken:
+        def find_spec(self, name: str, *_: Any) -> None:
+            if name == "pandas":
+                raise ModuleNotFoundError("no numpy", name="numpy")
+
+    monkeypatch.delitem(sys.modules, "pandas", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
+    with pytest.raises(ModuleNotFoundError, match="no numpy"):
+        RATE.to_frame()
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        replace(RATE, name=HOSTILE, left_out={HOSTILE: 1}, noun=HOSTILE),
+        replace(NOTHING, reason=HOSTILE),
+        Groups(HOSTILE, {HOSTILE: RATE, None: RATE}, overlap=True),
+        Trend("day", {"2026-09-28": replace(RATE, flags=(HOSTILE,))}),
+    ],
+    ids=["names", "reason", "groups", "trend"],
+)
+def test_a_table_escapes_whatever_a_log_wrote(shown: Any) -> None:
+    table = shown._repr_html_()
+    assert table.startswith("<table>")
+    assert "<script>" not in table
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in table
+    assert "\x1b" not in table
+    assert table.count("<td>") == table.count("</td>")
+
+
+def test_a_table_shows_what_the_line_shows() -> None:
+    table = RATE._repr_html_()
+    for text in ("completion", "94.2%", "[93.1, 95.1]", "1,000 sessions of 311 users", "12 failed"):
+        assert f"{text}" in table
+
+
+def test_groups_are_a_mapping_that_prints_one_line_a_group() -> None:
+    groups = Groups("agent", {"ada": RATE, "bob": TIME, None: NOTHING}, overlap=True)
+    assert (list(groups), len(groups), groups["bob"]) == (["ada", "bob", None], 3, TIME)
+    assert "cyd" not in groups
+    assert str(groups).splitlines() == [
+        f"ada: {RATE}",
+        f"bob: {TIME}",
+        f"(no agent): {NOTHING}",
+        "groups overlap: a result may be in several",
+    ]
+    assert repr(groups) == "Groups(by='agent', 3 groups)"
+    assert "Groups overlap" in groups._repr_html_()
+    assert groups == {"ada": RATE, "bob": TIME, None: NOTHING}
+
+
+def test_groups_named_by_a_log_stay_on_their_line() -> None:
+    assert len(str(Groups("agent", {HOSTILE: RATE, "x" * 1000: RATE})).splitlines()) == 2
+
+
+def test_groups_are_plain_data_too() -> None:
+    rows = Groups("agent", {"ada": RATE, None: NOTHING}).to_dicts()
+    assert [row["group"] for row in rows] == ["ada", None]
+    assert rows[0] == {"group": "ada", **RATE.to_dict()}
+    json.dumps(rows, allow_nan=False)
+
+
+def test_a_trend_names_what_has_no_time() -> None:
+    trend = Trend("day", {"2026-09-28": RATE, None: TIME})
+    assert str(trend).splitlines() == [f"2026-09-28: {RATE}", f"(no time): {TIME}"]
+    assert repr(trend) == "Trend(by='day', 2 groups)"
