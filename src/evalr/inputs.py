@@ -459,12 +459,15 @@ class History(Input):
         revisions = self.revisions if moment is None else [r for r in self.revisions if r.at <= moment]
         starts = [index for index, revision in enumerate(revisions) if revision.role == "agent"]
         found: list[Draft] = []
+        taken: set[str] = set()
         for index, following in zip(starts, [*starts[1:], None], strict=False):
             revision = revisions[index]
+            # Where an id is missing or came before, the place stands in, spelled as no log spells its own ids.
+            name = f"draft:{index + 1}" if revision.id is None or revision.id in taken else revision.id
+            taken.add(name)
             found.append(
                 Draft.model_construct(
-                    # A place stands in for a missing id, spelled as no log spells its own.
-                    id=revision.id or f"draft:{index + 1}",
+                    id=name,
                     user=self.user,
                     arm=self.arm,
                     at=None,
