@@ -54,30 +54,30 @@ def measure_drop_off(session: Session, *, window: timedelta = WINDOW, now: Now) 
     check_window(window)
     now = reading_time(session, resolve_now(now))
     proposals = OpenProposals()
-    last_word = reply = closed = None
+    last_word = answered = None
+    closed = False
     for position, activity in enumerate(session.until(now)):
         kind = activity.kind
         if kind == "closed":
-            closed = activity.at
+            closed = True
             proposals.close()
-            continue
-        if kind in ("proposal", "resolution"):
+        elif kind in ("proposal", "resolution"):
             proposals.see(position, activity)
-        if activity.role == "agent":
-            last_word, reply, closed = activity.at, None, None
-        elif activity.role == "person" and reply is None:
-            reply = activity.at
+        if activity.role == "agent" and kind != "closed":
+            last_word, answered, closed = activity.at, None, False
+        elif answered is None and (activity.role == "person" or closed):
+            answered = activity.at
 
     if last_word is None:
         return DropOff(outcome="continued", waited=0)
-    if closed is not None:
-        return DropOff(outcome="continued", waited=min(window, (reply or closed) - last_word).total_seconds())
+    if closed and answered is not None:
+        return DropOff(outcome="continued", waited=min(window, answered - last_word).total_seconds())
     if proposals.open:
         _, proposal = proposals.open[0]
         return _open(now - proposal.at, window, "unresolved_proposal")
-    if reply is None:
+    if answered is None:
         return _open(now - last_word, window, "no_reply")
-    waited = reply - last_word
+    waited = answered - last_word
     if waited <= window:
         return DropOff(outcome="continued", waited=waited.total_seconds())
     return DropOff(outcome="dropped", cause="no_reply", waited=waited.total_seconds())

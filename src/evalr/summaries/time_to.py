@@ -96,11 +96,8 @@ class TimeTo(Summary[V]):
 
         found = incidence(*durations.arrays(), at=within, level=terms.level, unit=self.unit)
         shown = found.complement() if self.open else found
-        bounds = share_bounds(found.ended, len(durations), entry.unknown, found.censored)
-        if bounds is not None and entry.unknown_weight:
-            bounds = (0.0, 1.0)
-        elif bounds is not None and self.open:
-            bounds = (1 - bounds[1], 1 - bounds[0])
+        hits = len(durations) - found.ended - found.censored if self.open else found.ended
+        bounds = share_bounds(hits, len(durations), entry.unknown, found.censored)
         return self._finished(
             entry,
             terms,
@@ -115,7 +112,7 @@ class TimeTo(Summary[V]):
             },
             n=len(durations),
             clusters=cluster_kinds(durations.clusters, durations.loose_clusters()),
-            bounds=bounds,
+            bounds=(0.0, 1.0) if bounds is not None and entry.unknown_weight else bounds,
             status=None if found.status == "ok" else found.status,
             reason=found.reason,
         )
