@@ -149,19 +149,14 @@ def _choices(annotation: Any) -> tuple[Any, ...]:
 
 
 def _bounds(metadata: tuple[Any, ...], *, whole: bool) -> tuple[float | None, float | None]:
-    """Inclusive bounds, the tightest given. An exclusive bound of a whole number moves inward; of another it stands."""
-    lows: list[Any] = []
-    highs: list[Any] = []
+    """Inclusive bounds. An exclusive bound of a whole number moves inward; of another number it stands as it is."""
+    # As pydantic has it: of one kind the last counts, and of two kinds both do.
+    last: dict[type, Any] = {type(constraint): constraint for constraint in _flat(metadata)}
     step = 1 if whole else 0
-    for constraint in _flat(metadata):
-        if isinstance(constraint, Ge):
-            lows.append(constraint.ge)
-        elif isinstance(constraint, Gt):
-            lows.append(constraint.gt + step)  # type: ignore[operator]
-        elif isinstance(constraint, Le):
-            highs.append(constraint.le)
-        elif isinstance(constraint, Lt):
-            highs.append(constraint.lt - step)  # type: ignore[operator]
+    lows = [last[Ge].ge] if Ge in last else []
+    lows += [last[Gt].gt + step] if Gt in last else []
+    highs = [last[Le].le] if Le in last else []
+    highs += [last[Lt].lt - step] if Lt in last else []
     return max(filter(isfinite, lows), default=None), min(filter(isfinite, highs), default=None)
 
 
