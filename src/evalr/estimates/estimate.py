@@ -12,7 +12,6 @@ from evalr.estimates.words import Unit, count_words, interval_words, safe_text, 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_STATES = {"ended_otherwise": "ended otherwise", "censored": "still open"}
 """Of the rows that a `TimeTo` counts, those that people ask about, and what they are called."""
 
 Status = Literal["ok", "undefined", "not_reached", "degenerate", "inconsistent"]
@@ -81,12 +80,14 @@ class Estimate:
         return notes + [flag.replace("_", " ") for flag in self.flags]
 
     def counted_words(self) -> str:
-        """`970 waits of 136 sessions, 41 still open`."""
+        """`970 waits of 136 sessions, 41 pending`."""
         words = count_words(self.n, self.noun)
         by = self.cluster_words()
         if by:
             words += f" of {by}"
-        for key, state in _STATES.items():
+        # What was cut off before the time that a share is about is pending: it may yet end in time.
+        cut_off = "pending" if self.unit == "share" else "still open"
+        for key, state in (("ended_otherwise", "ended otherwise"), ("censored", cut_off)):
             count = self.counts.get(key)
             if count:
                 words += f", {count:,} {state}"
