@@ -67,7 +67,7 @@ class FunctionEvaluator(Generic[I, V]):
     def __post_init__(self) -> None:
         verdict_fields(self.verdict_type)
         if isinstance(self.now, datetime):
-            resolve_now(self.now)
+            object.__setattr__(self, "now", resolve_now(self.now))
 
     async def evaluate(self, given: I, /) -> Result[V]:
         """The result for one input."""
@@ -95,7 +95,8 @@ class FunctionEvaluator(Generic[I, V]):
         """
         arguments = self._arguments(given)
         answer, latency = self._called(arguments)
-        if inspect.isawaitable(answer):
+        # Most answers are verdicts, and asking whether one is awaitable takes longer than many a measure.
+        if not isinstance(answer, self.verdict_type) and inspect.isawaitable(answer):
             if inspect.iscoroutine(answer):
                 answer.close()  # nobody will await it
             raise InputError(f"evaluator {self.name!r} is async: it needs `await evaluator.evaluate(...)`")
@@ -117,7 +118,10 @@ class FunctionEvaluator(Generic[I, V]):
             raise InputError(
                 f"evaluator {self.name!r} reads {names}, not {type(given).__name__}: pass it only inputs of that type"
             )
-        return (given,) if self.now is None else (given, reading_time(given, resolve_now(self.now)))
+        if self.now is None:
+            return (given,)
+        now = self.now if isinstance(self.now, datetime) else resolve_now(self.now)
+        return (given, reading_time(given, now))
 
     def _result(self, given: I, arguments: tuple[Any, ...], answer: Any, latency: float) -> Result[V]:
         as_of = arguments[1] if self.now is not None else None

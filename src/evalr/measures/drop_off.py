@@ -52,7 +52,10 @@ def measure_drop_off(session: Session, *, window: timedelta = WINDOW, now: Now) 
         now: an aware datetime, or a clock that returns one.
     """
     check_window(window)
-    now = reading_time(session, resolve_now(now))
+    return _drop_off(session, window, reading_time(session, resolve_now(now)))
+
+
+def _drop_off(session: Session, window: timedelta, now: datetime) -> DropOff:
     proposals = OpenProposals()
     last_word = answered = None
     closed = False
@@ -97,7 +100,7 @@ def drop_off_evaluator(*, window: timedelta = WINDOW, now: Now = utc_now) -> Fun
     check_window(window)
 
     def drop_off(session: Session, now: datetime) -> DropOff:
-        return measure_drop_off(session, window=window, now=now)
+        return _drop_off(session, window, now)
 
     return FunctionEvaluator("drop_off", f"1:{seconds_text(window)}", drop_off, Session, DropOff, now=now, inline=True)
 

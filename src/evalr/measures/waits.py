@@ -27,7 +27,10 @@ class Waited(BaseModel):
 
 def measure_wait(wait: Wait, *, now: Now) -> Waited:
     """How long a wait lasted, as seen at `now` (or at its `read_at`, where that is earlier)."""
-    now = reading_time(wait, resolve_now(now))
+    return _measure_wait(wait, reading_time(wait, resolve_now(now)))
+
+
+def _measure_wait(wait: Wait, now: datetime) -> Waited:
     if wait.until is not None and wait.ended is not None and wait.until <= now:
         return Waited(after=(wait.until - wait.since).total_seconds(), ended=wait.ended)
     return Waited(after=max(timedelta(0), now - wait.since).total_seconds(), ended="still_open")
@@ -35,11 +38,7 @@ def measure_wait(wait: Wait, *, now: Now) -> Waited:
 
 def wait_evaluator(*, now: Now = utc_now) -> FunctionEvaluator[Wait, Waited]:
     """`measure_wait` as an evaluator, for the waits of `Session.waits`."""
-
-    def waits(wait: Wait, now: datetime) -> Waited:
-        return measure_wait(wait, now=now)
-
-    return FunctionEvaluator("waits", "1", waits, Wait, Waited, now=now, inline=True)
+    return FunctionEvaluator("waits", "1", _measure_wait, Wait, Waited, now=now, inline=True)
 
 
 back_within = TimeTo(
