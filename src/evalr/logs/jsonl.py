@@ -39,19 +39,24 @@ class Form(NamedTuple):
     name: str
     model: type[Input | ResultLine]
     signs: tuple[str, ...]
-    mark: bytes
-    validate: Callable[..., Any]
 
+    @property
+    def mark(self) -> bytes:
+        """What a line of it nearly always holds."""
+        return f'"{self.signs[0]}"'.encode()
 
-def _form(name: str, model: type[Input | ResultLine], *signs: str) -> Form:
-    return Form(name, model, signs, f'"{signs[0]}"'.encode(), model.__pydantic_validator__.validate_json)
+    @property
+    def validate(self) -> Callable[..., Any]:
+        """What reads its lines, without the steps in Python that the model's own method would add to each."""
+        self.model.model_rebuild()  # models are built on first use
+        return self.model.__pydantic_validator__.validate_json
 
 
 FORMS = (
-    _form("session", Session, "activities"),
-    _form("history", History, "revisions"),
-    _form("transcript", Transcript, "turns", "request"),
-    _form("result", ResultLine, "evaluator", "status"),
+    Form("session", Session, ("activities",)),
+    Form("history", History, ("revisions",)),
+    Form("transcript", Transcript, ("turns", "request")),
+    Form("result", ResultLine, ("evaluator", "status")),
 )
 """In this order they are asked whether a line without a type is theirs."""
 
@@ -181,8 +186,11 @@ class _Lines:
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._form = FORMS[0]
+        self._take(FORMS[0])
         self._extra: Literal["allow"] | None = None  # None refuses unknown fields, and is the fastest
+
+    def _take(self, form: Form) -> None:
+        self._form, self._mark, self._validate = form, form.mark, form.validate
 
     def read(self, line: bytes) -> Input | ResultLine | None:
         """What a line holds, or None where it is blank.
@@ -190,13 +198,13 @@ class _Lines:
         Raises:
             Reason: it cannot be used.
         """
-        form, extra = self._form, self._extra
-        if form.mark in line:
+        extra = self._extra
+        if self._mark in line:
             try:
-                given = form.validate(line, extra=extra)
+                given = self._validate(line, extra=extra)
             except ValidationError:
                 return self._read_with_care(line)
-            if not given.model_fields_set.isdisjoint(form.signs):
+            if not given.model_fields_set.isdisjoint(self._form.signs):
                 if extra is None:
                     return given  # type: ignore[no-any-return]  # as its form says
                 if NAMING.isdisjoint(given.__pydantic_extra__):
@@ -216,9 +224,11 @@ class _Lines:
                 record = from_json(line)
             except ValueError:
                 raise Reason(text_fault(line, str(error)) if line.endswith(b"\n") else CUT_OFF) from None
-        self._form = form_of(record)
+        form = form_of(record)
+        if form is not self._form:
+            self._take(form)
         try:
-            given = self._form.validate(line, extra="allow")
+            given = self._validate(line, extra="allow")
         except ValidationError as error:
             raise Reason(fault(error)) from None
         if repaired:
