@@ -222,6 +222,14 @@ def test_a_reader_that_goes_away_is_no_error(log: str) -> None:
     assert process.wait(60) == 141
 
 
+def test_a_terminal_that_cannot_show_a_character_shows_its_escape(log: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    process = start("report", log, "--now", NOW, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert "\\xb7" in out
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
 def test_an_interrupt_ends_quietly(tmp_path: Path) -> None:
     fifo = tmp_path / "endless"

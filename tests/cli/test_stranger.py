@@ -81,6 +81,19 @@ lost = desk_logs_lost:reader
 [evalr.measures]
 prompt = desk_logs:measure
 needy = desk_logs_needy:measure
+crashing = desk_logs_bad:crashing
+greedy = desk_logs_bad:greedy
+"""
+
+
+BAD_MEASURES = """
+from dataclasses import replace
+
+from desk_logs import measure, prompt_rate
+
+crashing = replace(measure, name="crashing", summaries=lambda: 1 / 0)
+own, taken = replace(prompt_rate, name="greedy"), replace(prompt_rate, name="completion")
+greedy = replace(measure, name="greedy", summaries=lambda: (own, taken))
 """
 
 
@@ -89,6 +102,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder as pip leaves it: the package, and beside it what the package says of itself."""
     folder = tmp_path_factory.mktemp("site")
     (folder / "desk_logs.py").write_text(READER_AND_MEASURE, encoding="utf-8")
+    (folder / "desk_logs_bad.py").write_text(BAD_MEASURES, encoding="utf-8")
     (folder / "desk_logs_needy.py").write_text("import a_library_that_is_not_there\n", encoding="utf-8")
     about = folder / "desk_logs-1.0.dist-info"
     about.mkdir()
@@ -143,6 +157,8 @@ def test_it_is_listed_and_so_is_what_cannot_be_loaded(site: Path) -> None:
         "desk   tickets of a help desk",
         "needy  cannot be used: needs 'a_library_that_is_not_there', which is not installed",
         "lost  cannot be used: needs 'desk_logs_lost', which is not installed",
+        "crashing  cannot be used: ZeroDivisionError: division by zero",
+        "greedy  cannot be used: its summaries need names of their own: 'completion' is one of 'completion'",
     ):
         assert text in done.stdout
 
@@ -150,6 +166,7 @@ def test_it_is_listed_and_so_is_what_cannot_be_loaded(site: Path) -> None:
 def test_what_cannot_be_loaded_stops_no_report_and_is_said(site: Path, log: Path) -> None:
     done = evalr(site, "report", str(log))
     assert done.returncode == 0
+    assert "the measure crashing: ZeroDivisionError" in done.stdout
     assert "the measure needy: needs 'a_library_that_is_not_there', which is not installed" in " ".join(
         done.stdout.split()
     )

@@ -258,6 +258,11 @@ def test_the_second_of_one_subject_is_left_out_and_counted() -> None:
     assert found.not_counted == {"duplicate": 2}
 
 
+def test_what_is_neither_an_input_nor_a_result_is_refused() -> None:
+    with pytest.raises(InputError, match="reads inputs and results, not dict"):
+        report([{"id": "s"}], now=NOW)  # type: ignore[list-item]
+
+
 # What goes wrong in a measure
 
 

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command. Returns 0 where all is well, 1 for a gate not cleared, 2 for misuse, 130 when stopped."""
     from evalr.cli.app import app
+    from evalr.cli.endings import show_anything
 
+    show_anything()
     try:
         app(list(sys.argv[1:] if arguments is None else arguments), prog_name="evalr")
     except SystemExit as stop:

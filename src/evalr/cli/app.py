@@ -186,7 +186,7 @@ def schema(
     found = schemas()
     if name is not None and name not in found:
         raise InputError(f"no type of line is named {name!r}; there are: {', '.join(found)}")
-    print(dumps(found if name is None else found[name], indent=2, ensure_ascii=False))
+    print(dumps(found if name is None else found[name], indent=2))
 
 
 @app.command()
@@ -212,11 +212,11 @@ def _report(
     **options: Any,
 ) -> Report:
     from evalr.cli.progress import shown_progress
-    from evalr.measures.measure import installed_measures
     from evalr.reports.report import report
+    from evalr.reports.usable import usable_measures
 
     defaults: dict[str, Any] = {}
-    for measure in installed_measures().loaded.values():
+    for measure in usable_measures().loaded.values():
         defaults |= measure.settings
     given = dict(read_setting(text, defaults) for text in settings or ())
     with shown_progress(log) as progress:
@@ -241,7 +241,7 @@ def _print_report(found: Report, *, json: bool) -> None:
     if json:
         from json import dumps
 
-        print(dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+        print(dumps(found.to_dict(), indent=2, allow_nan=False))
     else:
         print(found.text(width=_width(), color=_color()))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 from typing import Any
 
 import typer
@@ -17,6 +18,13 @@ STOPPED, PIPE_CLOSED = 130, 141
 """What shells report of a program that was interrupted, and of one whose reader went away."""
 
 LONGEST_MESSAGE = 4_000
+
+
+def show_anything() -> None:
+    """Let a terminal that cannot show a character show its escape, rather than end with an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 class QuietGroup(TyperGroup):

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 from evalr.estimates.words import plural, safe_text, window_words
 from evalr.logs import installed_readers
-from evalr.measures.measure import Measure, installed_measures
+from evalr.measures.measure import Measure
 from evalr.reports.fitting import cells, padded
 from evalr.reports.lane import label_of
+from evalr.reports.usable import usable_measures
 from evalr.summaries import Summary
 
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
@@ -27,14 +28,14 @@ def summaries_by_name() -> dict[str, Named]:
     """Every summary of every installed measure, by the name that gates use."""
     return {
         summary.name: Named(measure.name, summary)
-        for measure in installed_measures().loaded.values()
+        for measure in usable_measures().loaded.values()
         for summary in measure.summaries(**measure.settled({}))
     }
 
 
 def listing() -> str:
     """Everything that is installed, as lines of text."""
-    measures, readers = installed_measures(), installed_readers()
+    measures, readers = usable_measures(), installed_readers()
     lines = ["measures"]
     for measure in measures.loaded.values():
         lines += _measure_lines(measure)

@@ -7,13 +7,14 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeAlias
 
+from evalr.errors import InputError
 from evalr.evaluators import FunctionEvaluator
 from evalr.inputs import About, Input
 from evalr.logs.log import Item, Log, Stored
 from evalr.measures.measure import Measure
 from evalr.reports.lane import Lane
 from evalr.summaries import Key
-from evalr.verdicts import Failure, Result, Verdict, about_of
+from evalr.verdicts import Failure, HandOff, Result, Skip, Verdict, about_of
 
 Progress = Callable[[int, float | None], None]
 """Called now and then with the number of records read and the share of the log that they are, None where not known."""
@@ -126,6 +127,8 @@ class Reading:
 
     def _placed(self, result: Result[Any]) -> Stored:
         """A result that names no measure belongs to the one of its evaluator's name, or else of its verdict type."""
+        if not isinstance(result, Verdict | Failure | Skip | HandOff):
+            raise InputError(f"a report reads inputs and results, not {type(result).__name__}")
         name = result.evaluator or ""
         if name not in self._by_name and isinstance(result, Verdict):
             fitting = (track.measure.name for track in self.tracks if isinstance(result.value, track.measure.verdict))

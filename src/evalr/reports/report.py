@@ -15,9 +15,10 @@ from evalr.estimates.interval import tail
 from evalr.estimates.words import count_words, plural, window_words
 from evalr.inputs import Clock, check_window, resolve_now, utc_now
 from evalr.logs.log import LeftOut, Log
-from evalr.measures.measure import Measure, installed_measures
+from evalr.measures.measure import Measure
 from evalr.reports.lane import Row, label_of
 from evalr.reports.reading import COMPUTED, Given, Progress, Reading, Track, share_read
+from evalr.reports.usable import usable_measures
 from evalr.summaries import Key
 
 if TYPE_CHECKING:
@@ -293,7 +294,7 @@ def report(
 
 
 def _chosen(measures: Iterable[str | Measure] | None) -> tuple[dict[str, Measure], dict[str, str]]:
-    installed = installed_measures()
+    installed = usable_measures()
     if measures is None:
         return installed.loaded, installed.broken
     chosen: dict[str, Measure] = {}
