@@ -289,6 +289,9 @@ def tag(
         name: the attribute's name.
         read: the text to put there, from a verdict's value; None puts nothing.
 
+    Raises:
+        InputError: `read` gave something else than a text or None.
+
     Example:
         `tag(completions, drop_offs, "drop_off", lambda v: v.outcome)` lets completion be grouped by how sessions ended.
     """
@@ -298,6 +301,8 @@ def tag(
         if key is None or not isinstance(result, Verdict):
             continue
         text = read(result.value)
+        if not isinstance(text, str | None):
+            raise InputError(f"tag {name!r}: read gave {text!r}, which is no text to group by; wrap it in str()")
         if text is not None and text not in readings.setdefault(key, []):
             readings[key].append(text)
     tagged: list[Result[V]] = []
