@@ -28,7 +28,7 @@ test: $(VENV)/.installed-dev  ## lint, format, types, floors, tests, docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest $(PYTEST_ARGS)
-	$(MKDOCS) build --strict --quiet --site-dir $(abspath $(VENV))/site
+	$(MKDOCS) build --strict --site-dir $(abspath $(VENV))/site
 
 docs: $(VENV)/.installed-dev  ## build the documentation into site/
 	$(MKDOCS) build --strict --site-dir $(CURDIR)/site
