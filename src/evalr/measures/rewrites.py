@@ -57,8 +57,8 @@ class Rewrites(BaseModel):
         return self
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        quiet = {"pending": 0, "compared": None}
-        return [(name, value) for name, value in super().__repr_args__() if quiet.get(name or "", self) != value]
+        says_nothing = [("pending", 0), ("compared", None)]
+        return [shown for shown in super().__repr_args__() if shown not in says_nothing]
 
 
 def measure_rewrites(
@@ -163,7 +163,7 @@ rewrite_rate = Rate(
     pending=lambda v: v.pending,
     label="rewritten",
     noun="draft",
-    parent="history/histories",
+    parent="history",
 )
 """The share of the agent's revisions that people rewrote, pooled over artifacts."""
 
@@ -181,7 +181,7 @@ time_to_rewrite = TimeTo(
     quantile=0.1,
     label="time to rewrite",
     noun="draft",
-    parent="history/histories",
+    parent="history",
 )
 """How long until a draft was rewritten, over verdicts of single drafts; the agent writing again is a competing end."""
 
