@@ -1,0 +1,276 @@
+"""How much of a text an edit changed, and whether that is at least a threshold."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import accumulate, groupby
+from typing import Any, NamedTuple
+
+from evalr.errors import InputError
+
+STEPS = 300_000_000
+"""What one search may cost: about 0.6 seconds with cydifflib, for which a step is about two nanoseconds."""
+
+TOKEN_CELLS = 10_000_000_000
+"""The pairs of tokens that an alignment may weigh: 100,000 tokens against as many, one to four seconds."""
+
+BOUND_CELLS = 2_000_000_000
+"""The pairs of characters that a decision's bound may weigh, up to 0.3 seconds. Never above TOKEN_CELLS."""
+
+TOKEN = re.compile(r" ?\w{8,32}?(?<=[aeiouAEIOU02468])| ?\w{1,32}|\s{1,32}|[^\w\s]{1,32}")
+
+Pair = tuple[Sequence[str], Sequence[str]]
+Match = tuple[int, int, int]
+
+
+class Change(NamedTuple):
+    """How much of a text changed, 0 to 1; `method` is None where that is exact, else the estimate and its version."""
+
+    share: float
+    method: str | None
+
+
+class Decision(NamedTuple):
+    """Whether a change reaches a threshold; `method` is None unless that took an estimate, which it then names."""
+
+    changed: bool
+    method: str | None
+
+
+def share_changed(before: str, after: str, *, normalize: bool = False) -> float:
+    """How much of a text an edit changed, from 0 to 1, so that a small change to a table or a checklist stays small.
+
+    Lines, with their ends, are aligned with `difflib`, each changed run of lines is joined, and the characters inside
+    it are matched with `difflib` again, both without its autojunk heuristic. With `same` characters in equal lines and
+    in matches, the share is `1 - 2 * same / (len(before) + len(after))`, and 0 for two empty texts.
+
+    That search takes cubic time at worst. So it is metered, by what it has yet to compare and never by a clock. Where
+    it would take seconds for the lines, or for all the changed runs together, the share is an estimate:
+
+    - `tokens/1` cuts the changed runs (the whole texts, where it was the lines) into tokens of at most 33 characters:
+      words with the space before them, cut after the first vowel or even digit from their eighth character on, and runs
+      of white space or of other signs. It aligns them with the fewest tokens inserted, deleted or replaced, which is
+      Levenshtein's distance, and `same` counts the characters of the tokens that stay.
+    - `overlap/1`, where that would weigh more than 10,000,000,000 pairs of tokens, aligns nothing: `same` counts the
+      characters of each token that the other side holds too, followed by the same two tokens, and as often.
+
+    Both give 0 for equal texts and 1 for texts that share no token. `measure_change` tells which it was.
+
+    Args:
+        before: the text before the edit.
+        after: the text after it.
+        normalize: first make every line end a newline, and compose characters (Unicode's NFC).
+    """
+    return measure_change(before, after, normalize=normalize).share
+
+
+def measure_change(before: str, after: str, *, normalize: bool = False) -> Change:
+    """What `share_changed` says, and how it was found."""
+    if normalize:
+        before, after = _normalized(before), _normalized(after)
+    if before == after:
+        return Change(0.0, None)
+    lines = _align_lines(before, after)
+    same, method = _same_inside(lines)
+    return Change(_share(lines.kept + same, before, after), method)
+
+
+def changed_at_least(before: str, after: str, threshold: float, *, normalize: bool = False) -> Decision:
+    """Whether `share_changed(before, after) >= threshold`: always the same verdict, mostly without the share.
+
+    What bounds the exact share and the estimates alike settles most pairs: at most the shorter text can be the same, at
+    least the equal lines are, and beside them at most the longest common subsequence of each changed run. A verdict
+    that was settled so has no `method`.
+
+    Args:
+        before: the text before the edit.
+        after: the text after it.
+        threshold: a share, from 0 to 1.
+        normalize: as `share_changed` has it.
+
+    Raises:
+        InputError: the threshold is not from 0 to 1.
+    """
+    if not 0 <= threshold <= 1:
+        raise InputError(f"threshold={threshold!r} must be a share of a text, from 0 to 1")
+    if normalize:
+        before, after = _normalized(before), _normalized(after)
+    if before == after:
+        return Decision(threshold <= 0, None)
+
+    def reached(same: int) -> bool:
+        # More that is the same never rounds to a larger share, so a bound on `same` needs no margin.
+        return _share(same, before, after) >= threshold
+
+    if reached(min(len(before), len(after))):
+        return Decision(True, None)
+    lines = _align_lines(before, after)
+    if not reached(lines.kept):
+        return Decision(False, None)
+    # Matched characters and aligned tokens are common subsequences. An overlap is not, but it comes with more cells.
+    if _cells(lines.changed) <= BOUND_CELLS and reached(lines.kept + _most_same_inside(lines)):
+        return Decision(True, None)
+    same, method = _same_inside(lines)
+    return Decision(reached(lines.kept + same), method)
+
+
+class _Lines(NamedTuple):
+    """Two texts with their lines aligned, or, where that would take too long, as one changed run."""
+
+    kept: int  # characters in equal lines
+    changed: list[tuple[str, str]]  # the runs of lines that were replaced, before and after
+    aligned: bool
+
+
+def _align_lines(before: str, after: str) -> _Lines:
+    a, b = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    found = _matches([(a, b)])
+    if found is None:
+        return _Lines(0, [(before, after)], aligned=False)
+    kept, changed = 0, []
+    end_a = end_b = 0
+    for start_a, start_b, size in (*found[0], (len(a), len(b), 0)):
+        if end_a < start_a and end_b < start_b:
+            changed.append(("".join(a[end_a:start_a]), "".join(b[end_b:start_b])))
+        end_a, end_b = start_a + size, start_b + size
+        kept += sum(map(len, a[start_a:end_a]))
+    return _Lines(kept, changed, aligned=True)
+
+
+def _same_inside(lines: _Lines) -> tuple[int, str | None]:
+    """The characters that are the same inside the changed runs, and the method where that is an estimate."""
+    if lines.aligned and (found := _matches(lines.changed)) is not None:
+        return sum(size for matches in found for _, _, size in matches), None
+    tokens = [(TOKEN.findall(a), TOKEN.findall(b)) for a, b in lines.changed]
+    if _cells(tokens) <= TOKEN_CELLS:
+        return sum(_same_in_order(a, b) for a, b in tokens), "tokens/1"
+    return sum(_same_anywhere(a, b) for a, b in tokens), "overlap/1"
+
+
+def _most_same_inside(lines: _Lines) -> int:
+    from rapidfuzz.distance import LCSseq
+
+    return sum(LCSseq.similarity(a, b) for a, b in lines.changed)
+
+
+def _share(same: int, before: str, after: str) -> float:
+    return 1 - 2 * same / (len(before) + len(after))
+
+
+def _cells(pairs: Sequence[Pair]) -> int:
+    return sum(len(a) * len(b) for a, b in pairs)
+
+
+# --- difflib's search, metered -------------------------------------------------------------------------------------
+
+
+def _matches(pairs: Sequence[Pair]) -> Sequence[Sequence[Match]] | None:
+    """The matching blocks of each pair as difflib finds them, or None where all together would take over STEPS."""
+    if sum(_most_steps(a, b) for a, b in pairs) <= STEPS:
+        matcher = _fast_matcher()
+        return [matcher(None, a, b, False).get_matching_blocks() for a, b in pairs]
+    left, found = STEPS, []
+    for a, b in pairs:
+        matches, left = _metered_matches(a, b, left)
+        if left < 0:
+            return None
+        found.append(matches)
+    return found
+
+
+def _metered_matches(a: Sequence[str], b: Sequence[str], left: int) -> tuple[list[Match], int]:
+    """The matching blocks, and how many steps are left; a negative number says that the search was given up."""
+    count = Counter(b)
+    equal_pairs = sum(times * count[item] for item, times in Counter(a).items())
+    # For each item of a, cydifflib clears a row as long as b. difflib does not, and wins where few pairs are equal.
+    sparse = len(a) * len(b) > 8_000 * (equal_pairs + len(a))
+    matcher, steps = (difflib.SequenceMatcher, _sparse_steps) if sparse else (_fast_matcher(), _steps)
+    if steps(len(a), len(b), equal_pairs) > left:
+        return [], -1
+    pairs_before = [0, *accumulate(count[item] for item in a)]
+    longest_match = matcher(None, a, b, False).find_longest_match
+    found: list[Match] = []
+    windows = [(0, len(a), 0, len(b))]
+    while windows:
+        low_a, high_a, low_b, high_b = windows.pop()
+        left -= steps(high_a - low_a, high_b - low_b, pairs_before[high_a] - pairs_before[low_a])
+        if left < 0:
+            return [], left
+        i, j, size = longest_match(low_a, high_a, low_b, high_b)
+        if size:
+            found.append((i, j, size))
+            if low_a < i and low_b < j:
+                windows.append((low_a, i, low_b, j))
+            if i + size < high_a and j + size < high_b:
+                windows.append((i + size, high_a, j + size, high_b))
+    return sorted(found), left
+
+
+def _steps(rows: int, width: int, equal_pairs: int) -> int:
+    return equal_pairs + rows * (32 + width // 32)
+
+
+def _sparse_steps(rows: int, width: int, equal_pairs: int) -> int:
+    return 50 * equal_pairs + 150 * rows
+
+
+def _most_steps(a: Sequence[str], b: Sequence[str]) -> int:
+    # Every match opens two windows at most, and no window takes more than the widest with all its pairs equal.
+    return (1 + 2 * min(len(a), len(b))) * _steps(len(a), len(b), len(a) * len(b))
+
+
+@cache
+def _fast_matcher() -> type[difflib.SequenceMatcher[Any]]:
+    """The matcher of cydifflib or, where that is not installed, difflib's own: the same matches, many times slower."""
+    try:
+        import cydifflib
+    except ModuleNotFoundError as error:
+        if error.name != "cydifflib":
+            raise
+        return difflib.SequenceMatcher
+    matcher: type[difflib.SequenceMatcher[Any]] = cydifflib.SequenceMatcher
+    return matcher
+
+
+# --- the estimates -------------------------------------------------------------------------------------------------
+
+
+def _same_in_order(a: list[str], b: list[str]) -> int:
+    from rapidfuzz.distance import Levenshtein
+
+    # rapidfuzz is fastest on numbers under 256: the commonest tokens get them. 0 and 1 are tokens that one side lacks.
+    shared = (Counter(a) & Counter(b)).most_common()
+    number = {token: place for place, (token, _) in enumerate(shared, start=2)}
+    edits = Levenshtein.editops([number.get(token, 0) for token in a], [number.get(token, 1) for token in b])
+    return sum(len(token) for start, _, size in edits.as_matching_blocks() for token in a[start : start + size])
+
+
+def _same_anywhere(a: list[str], b: list[str]) -> int:
+    shared = Counter(_with_next_two(a)) & Counter(_with_next_two(b))
+    return sum(len(token) * times for (token, _, _), times in shared.items())
+
+
+def _with_next_two(tokens: list[str]) -> Iterator[tuple[str, str, str]]:
+    return zip(tokens, [*tokens[1:], ""], [*tokens[2:], "", ""], strict=False)
+
+
+# --- normalised texts ----------------------------------------------------------------------------------------------
+
+
+def _normalized(text: str) -> str:
+    return _composed(text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _composed(text: str) -> str:
+    if unicodedata.is_normalized("NFC", text):
+        return text
+    # unicodedata takes quadratic time to order a run of combining marks, unless it finds them in order.
+    decomposed = "".join(unicodedata.normalize("NFD", sign) for sign in text)
+    runs = groupby(decomposed, key=lambda sign: unicodedata.combining(sign) > 0)
+    ordered = "".join("".join(sorted(run, key=unicodedata.combining)) for _, run in runs)
+    return unicodedata.normalize("NFC", ordered)
