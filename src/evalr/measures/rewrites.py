@@ -113,15 +113,13 @@ def _fate(draft: Draft, window: timedelta, threshold: float, now: datetime | Non
     superseded = draft.superseded
     if superseded is not None and now is not None and superseded > now:
         superseded = None
+    if stood < window and superseded is None:
+        return _Fate(False, False, stood.total_seconds(), None, None)
     edits = [
         revision
         for revision in draft.people
-        if revision.at - draft.written <= window
-        and (now is None or revision.at <= now)
-        and (superseded is None or revision.at <= superseded)
+        if revision.at - draft.written <= window and (superseded is None or revision.at <= superseded)
     ]
-    if stood < window and superseded is None:
-        return _Fate(False, False, stood.total_seconds(), None, None)
     compared = None
     if edits:
         changed, compared = changed_at_least(draft.text, edits[-1].text, threshold, normalize=normalize)
