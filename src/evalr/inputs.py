@@ -314,7 +314,7 @@ class Session(Input):
             return activities
         return [activity for activity in activities if activity.at <= now]
 
-    def waits(self, *, now: datetime) -> list[Wait]:
+    def waits(self, *, now: Now) -> list[Wait]:
         """Each time the agent waited on a person, as seen at `now` (or at `read_at` where that is earlier).
 
         One wait for each run of agent activity, from its last activity to a person's next; one for each proposal, from
@@ -449,7 +449,7 @@ class History(Input):
         """The time of the first revision."""
         return self.revisions[0].at if self.revisions else None
 
-    def drafts(self, *, now: datetime | None = None) -> list[Draft]:
+    def drafts(self, *, now: Now | None = None) -> list[Draft]:
         """Each revision that an agent wrote, with the one before it and what people made of it, as seen at `now`."""
         moment = reading_time(self, resolve_now(now)) if now is not None else self.read_at
         revisions = self.revisions if moment is None else [r for r in self.revisions if r.at <= moment]
