@@ -196,6 +196,12 @@ def test_a_number_outside_its_bounds_is_refused() -> None:
         rating.estimate([Answer(ok=True, score=6)])
 
 
+def test_a_number_too_large_to_square_is_refused() -> None:
+    assert score([Answer(ok=True, score=1e100), Answer(ok=True, score=-1e100)]) == 0
+    with pytest.raises(InputError, match="too large"):
+        score.estimate([Answer(ok=True, score=1e200)])
+
+
 def test_means_weigh_by_what_they_are_given_and_name_what_weighs_nothing() -> None:
     weighted = replace(score, weight=lambda v: v.after)
     values = [Answer(ok=True, score=1, after=1), Answer(ok=True, score=4, after=2), Answer(ok=True, score=9, after=0)]

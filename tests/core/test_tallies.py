@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -17,6 +19,7 @@ from pydantic import BaseModel
 
 from evalr import About, Failure, HandOff, InputError, Mean, Rate, Skip, Tally, TimeTo, Verdict, pass_k
 from evalr.estimates.buckets import TimeBucket
+from evalr.measures import DropOff, drop_off_rate, drop_off_share
 from evalr.tallies.counts import Counts, Units
 from evalr.tallies.durations import COMPETING, EVENT, OPEN, Durations, UnitDurations
 from evalr.tallies.moments import Moments
@@ -235,6 +238,19 @@ def test_a_tally_travels_between_processes(summary: Any) -> None:
     ]
     sent = [pickle.loads(pickle.dumps(part)) for part in parts]
     assert summary.trend(sent[0] + parts[1]) == summary.trend(parts[0] + sent[1])
+
+
+def test_a_tally_of_another_process_adds() -> None:
+    code = (
+        "import pickle, sys; from evalr.measures import DropOff, drop_off_rate, drop_off_share\n"
+        "values = [DropOff(outcome='continued', waited=1)] * 3\n"
+        "tallies = [drop_off_rate.tally(values), drop_off_share.tally(values)]\n"
+        "sys.stdout.buffer.write(pickle.dumps(tallies))"
+    )
+    sent = pickle.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
+    here = [DropOff(outcome="dropped", cause="no_reply", waited=3600)]
+    for summary, there in zip((drop_off_rate, drop_off_share), sent, strict=True):
+        assert summary.estimate(there + summary.tally(here)).value == 0.25
 
 
 def test_summaries_made_alike_by_one_function_read_alike() -> None:

@@ -121,7 +121,9 @@ def test_only_nothing_is_zero_percent_and_only_all_a_hundred(value: float) -> No
         (0.001234, "0.00123"),
         (4.0, "4"),
         (-0.0, "0"),
-        (1e20, "100,000,000,000,000,000,000"),
+        (1e20, "1.00e+20"),
+        (-1.5e-200, "-1.50e-200"),
+        (0.000_002, "0.00000200"),
     ],
 )
 def test_numbers_have_three_digits(value: float, words: str) -> None:

@@ -40,7 +40,7 @@ class Estimate:
         flags: what to know before using it, such as "low_confidence" (under 30 clusters), "sampled" or
             "mixed_versions".
         left_out: results that were not counted, by reason.
-        versions: verdicts counted, by evaluator@version.
+        versions: verdicts that were read, by evaluator@version.
     """
 
     name: str

@@ -149,6 +149,9 @@ def _shown(character: str) -> str:
 def _significant(value: float, digits: int) -> str:
     if value == 0:
         return "0"
-    rounded = float(f"{value:.{digits - 1}e}")  # 9.996 has two digits before the point
+    scientific = f"{value:.{digits - 1}e}"
+    rounded = float(scientific)  # 9.996 has two digits before the point
+    if not 1e-6 <= abs(rounded) < 1e15:
+        return scientific
     decimals = max(0, digits - 1 - floor(log10(abs(rounded))))
     return f"{value:,.{decimals}f}"

@@ -19,6 +19,9 @@ from evalr.tallies.moments import Moments, exact
 from evalr.tallies.tally import Entry
 from evalr.verdicts import V
 
+_LARGEST = 1e100
+"""Sums of squares of larger numbers leave the range of floating point."""
+
 
 @dataclass(frozen=True)
 class Mean(Summary[V]):
@@ -61,6 +64,8 @@ class Mean(Summary[V]):
             self._left_out(entry, "not a number", place)
             self._put_unknown(entry, place)
             return
+        if abs(found) > _LARGEST:
+            raise InputError(f"summary {self.name!r}: {found} is too large for a mean; the largest is {_LARGEST:g}")
         if self.bounds is not None and not self.bounds[0] <= found <= self.bounds[1]:
             low, high = self.bounds
             raise InputError(f"summary {self.name!r}: {found} is outside its bounds, {low} to {high}")
