@@ -386,6 +386,14 @@ def test_the_measure_splits_histories_and_names_its_window() -> None:
     assert (headline(results), followed(results), first_tenth(results)) == (1, 1, 300)
 
 
+def test_a_pending_draft_that_was_rewritten_already_is_not_taken_for_untouched() -> None:
+    whole = history(revision(0, "agent", DRAFT), revision(5, "person", REWRITTEN))
+    (draft,) = whole.drafts(now=minutes(30))
+    verdict = measure_rewrites(draft, window=HOUR, now=minutes(30))
+    assert (verdict.agent_revisions, verdict.pending) == (0, 1)
+    assert (verdict.ended, verdict.after) == ("rewritten", 300)
+
+
 # -- a real log ------------------------------------------------------------------------------------------------------
 
 
@@ -405,3 +413,4 @@ def test_real_histories_are_followed_and_rewritten_as_known(
     assert estimate.counts == {"hits": rewritten, "total": 295}
     assert followed_rate.estimate(found).counts == {"hits": followed, "total": 295}
     assert all(each.compared is None for each in found)
+

@@ -34,7 +34,7 @@ class Rewrites(BaseModel):
     `agent_revisions` are those decided, `pending` those whose window has not passed. `followed` are those that a person
     edited at all. For a single draft, `after` is the seconds until it was rewritten, or until the agent wrote again
     (superseded), or for which it has stood; `ended` is which. `compared` names the comparison where a text was too
-    large for the exact one.
+    large for the exact one. Of a pending draft, `after` and `ended` are as it stood when it was read.
     """
 
     agent_revisions: int = Field(ge=0)
@@ -113,21 +113,18 @@ def _fate(draft: Draft, window: timedelta, threshold: float, now: datetime | Non
     superseded = draft.superseded
     if superseded is not None and now is not None and superseded > now:
         superseded = None
-    if stood < window and superseded is None:
-        return _Fate(False, False, stood.total_seconds(), None, None)
-    edits = [
-        revision
-        for revision in draft.people
-        if revision.at - draft.written <= window and (superseded is None or revision.at <= superseded)
-    ]
+    decided = stood == window or superseded is not None
+    followed_until = stood if superseded is None else min(window, superseded - draft.written)
+    edits = [revision for revision in draft.people if revision.at - draft.written <= followed_until]
     compared = None
     if edits:
         changed, compared = changed_at_least(draft.text, edits[-1].text, threshold, normalize=normalize)
         if changed:
-            return _Fate(True, True, (edits[-1].at - draft.written).total_seconds(), "rewritten", compared)
+            # Of a pending draft this may yet be undone. To take it for untouched until then would be wrong far more often.
+            return _Fate(decided, True, (edits[-1].at - draft.written).total_seconds(), "rewritten", compared)
     if superseded is not None and superseded - draft.written <= window:
         return _Fate(True, bool(edits), (superseded - draft.written).total_seconds(), "superseded", compared)
-    return _Fate(True, bool(edits), window.total_seconds(), None, compared)
+    return _Fate(decided, bool(edits), stood.total_seconds(), None, compared)
 
 
 def _check_threshold(threshold: float) -> None:
