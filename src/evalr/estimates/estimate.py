@@ -12,8 +12,6 @@ from evalr.estimates.words import Unit, count_words, interval_words, safe_text, 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-"""Of the rows that a `TimeTo` counts, those that people ask about, and what they are called."""
-
 Status = Literal["ok", "undefined", "not_reached", "degenerate", "inconsistent"]
 
 
