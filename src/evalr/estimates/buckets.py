@@ -73,14 +73,16 @@ def buckets_between(names: Iterable[str], bucket: Bucket) -> list[str]:
     if not present:
         return []
     filled = [present[0]]
-    current, last = _start(present[0], bucket), _start(present[-1], bucket)
-    while current < last:
-        current = _next(current, bucket)
-        filled.append(bucket_words(current if bucket == "hour" else current.date(), bucket))
-        if len(filled) > _MOST_FILLED:
-            return present
-    # An hour of a zone that changed its offset by half an hour lies between two full ones.
-    return sorted(set(filled) | set(present))
+    for name in present[1:]:
+        # From each name anew: a zone that changes its offset by half an hour moves where its hours begin.
+        current, following = _next(_start(filled[-1], bucket), bucket), _start(name, bucket)
+        while current < following:
+            filled.append(bucket_words(current if bucket == "hour" else current.date(), bucket))
+            current = _next(current, bucket)
+            if len(filled) > _MOST_FILLED:
+                return present
+        filled.append(name)
+    return filled
 
 
 def _start(name: str, bucket: Bucket) -> datetime:
