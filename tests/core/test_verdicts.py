@@ -275,6 +275,15 @@ def test_two_subjects_evaluators_or_versions_never_share_a_score_id(two: list[tu
     "".join(name or "" for name in ids).encode("ascii")
 
 
+@pytest.mark.parametrize("part", range(6))
+def test_whatever_part_differs_the_score_ids_differ(part: int) -> None:
+    both = []
+    for last in ("x", "y"):
+        kind, id_, user, session, evaluator, version = (last if n == part else "x" for n in range(6))
+        both.append(scores(Verdict(Said(done=True), evaluator, version, About(kind, id_, user, session)))[0].id)
+    assert both[0] != both[1]
+
+
 def test_parts_that_would_run_together_stay_apart() -> None:
     subjects = [
         about("a", "b", None),
