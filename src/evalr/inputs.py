@@ -318,7 +318,8 @@ class Session(Input):
         """Each time the agent waited on a person, as seen at `now` (or at `read_at` where that is earlier).
 
         One wait for each run of agent activity, from its last activity to a person's next; one for each proposal, from
-        the proposal to its resolution. A close ends every wait that is open.
+        the proposal to its resolution. A close ends every wait that is open. A resolution by anyone but a person closes its
+        proposal, since nobody came back.
         """
         return _waits(self, reading_time(self, resolve_now(now)))
 
@@ -411,7 +412,7 @@ def _waits(session: Session, now: datetime) -> list[Wait]:
             continue
         resolved = proposals.see(position, activity)
         if resolved is not None:
-            end("proposal", resolved, activity.at, "returned")
+            end("proposal", resolved, activity.at, "returned" if activity.role == "person" else "closed")
         if activity.role == "agent":
             last_word = (position, activity)
         elif activity.role == "person" and last_word is not None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from evalr.errors import InputError
 from evalr.evaluators import FunctionEvaluator
 from evalr.fields import verdict_fields
 from evalr.inputs import Input
@@ -64,6 +65,8 @@ class Measure:
 
     def __post_init__(self) -> None:
         verdict_fields(self.verdict)
+        if (self.source is None) != (self.split is None):
+            raise InputError(f"measure {self.name!r}: source= and split= belong together")
 
     @property
     def reads(self) -> type[Input]:
