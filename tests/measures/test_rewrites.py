@@ -413,4 +413,3 @@ def test_real_histories_are_followed_and_rewritten_as_known(
     assert estimate.counts == {"hits": rewritten, "total": 295}
     assert followed_rate.estimate(found).counts == {"hits": followed, "total": 295}
     assert all(each.compared is None for each in found)
-
