@@ -15,6 +15,7 @@ from evalr.errors import (
     RecordError,
     UnknownLogError,
 )
+from evalr.estimates.buckets import TimeBucket
 from evalr.estimates.estimate import Estimate, Groups, Trend
 from evalr.estimates.folds import pass_k
 from evalr.evaluators import Evaluator, Fallback, FunctionEvaluator
@@ -55,6 +56,7 @@ __all__ = [
     "Skip",
     "Summary",
     "Tally",
+    "TimeBucket",
     "TimeTo",
     "Trend",
     "UnknownLogError",
