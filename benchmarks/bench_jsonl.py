@@ -30,7 +30,7 @@ NOW = datetime(2026, 11, 30, 9, tzinfo=UTC)
 
 
 def write_log(path: Path, sessions: int) -> None:
-    """Sessions in which a person and an agent take turns; some end on the agent's word, some with an open proposal."""
+    """Sessions that a person begins and in which the agent acts more often; some close, some wait for a decision."""
     random.seed(SEED)
     with path.open("w", encoding="utf-8") as file:
         for number in range(sessions):
@@ -38,9 +38,9 @@ def write_log(path: Path, sessions: int) -> None:
             activities = []
             for position in range(ACTIVITIES):
                 moment += timedelta(milliseconds=round(1000 * random.expovariate(1 / 200)))
-                role = "person" if position % 2 == 0 else "agent"
+                role = "agent" if position and random.random() < 0.6 else "person"
                 kind = "proposal" if role == "agent" and random.random() < 0.1 else "message"
-                kind = "resolution" if role == "person" and random.random() < 0.08 else kind
+                kind = "resolution" if role == "person" and random.random() < 0.1 else kind
                 kind = "closed" if position == ACTIVITIES - 1 and random.random() < 0.3 else kind
                 activities.append(
                     {"at": f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z", "role": role, "kind": kind}

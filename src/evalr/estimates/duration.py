@@ -12,7 +12,7 @@ counts, a row's influence depends on its duration and end alone, and sums over r
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from evalr.errors import InputError
@@ -34,13 +34,16 @@ from evalr.estimates.rate import wilson
 from evalr.estimates.words import Unit, value_words
 
 if TYPE_CHECKING:
-    from numpy import float64, int8, int64
+    from numpy import float64, int8, int32, int64
     from numpy.typing import NDArray
 
 Status = Literal["ok", "undefined", "not_reached"]
 
 OPEN, EVENT, COMPETING = 0, 1, 2
 SAME_TIME = "all that ended did so after the same time"
+
+_PART = 1 << 18
+"""Rows that are worked on at a time."""
 
 _ROUNDING = 1e-12
 """Far above what rounding does to a share, far below what one row does to it."""
@@ -178,16 +181,15 @@ def curve(
 
 
 class _Rows(NamedTuple):
-    """The rows in the order of time."""
+    """The rows as they are given, in any order: a sorted copy of millions would take more than they do."""
 
     after: NDArray[float64]
     end: NDArray[int8]
     cluster: NDArray[Any] | None
     """From 0, without large gaps; None where every row is its own."""
     clusters: int
-    numbers: int
-    """One more than the highest number of a cluster."""
-    largest: int
+    sizes: NDArray[int64]
+    """Rows of each cluster, by its number."""
     level: float
 
 
@@ -196,27 +198,33 @@ def _rows(after: NDArray[float64], end: NDArray[int8], cluster: NDArray[Any] | N
 
     tail(level)
     after, end = np.asarray(after, dtype=np.float64), np.asarray(end)
-    size = len(after)
+    size, alone = len(after), np.zeros(0, dtype=np.int64)
     if len(end) != size or (cluster is not None and len(cluster) != size):
         raise InputError("after, end and cluster must have one entry for each row")
     if size == 0:
-        return _Rows(after, end.astype(np.int8), None, 0, 0, 0, level)
+        return _Rows(after, end.astype(np.int8), None, 0, alone, level)
     if not (after.min() >= 0 and after.max() < math.inf):
         raise InputError("a duration is a finite number of 0 or more")
     if end.min() < OPEN or end.max() > COMPETING:
         raise InputError("an end is 0 (still open), 1 (the event) or 2 (ended in another way)")
-    order = np.argsort(after)
-    after, end = after[order], end[order].astype(np.int8, copy=False)
+    end = end.astype(np.int8, copy=False)
     if cluster is None:
-        return _Rows(after, end, None, size, 0, 1, level)
+        return _Rows(after, end, None, size, alone, level)
     cluster = np.asarray(cluster)
     if cluster.min() < 0 or cluster.max() > 4 * size:
         cluster = np.unique(cluster, return_inverse=True)[1]
-    sizes = np.bincount(cluster)
+    sizes = np.zeros(int(cluster.max()) + 1, dtype=np.int64)
+    for part in _parts(size):
+        sizes += np.bincount(cluster[part], minlength=len(sizes))
     clusters = int(np.count_nonzero(sizes))
     if clusters == size:
-        return _Rows(after, end, None, size, 0, 1, level)
-    return _Rows(after, end, cluster[order], clusters, len(sizes), int(sizes.max()), level)
+        return _Rows(after, end, None, size, alone, level)
+    return _Rows(after, end, cluster, clusters, sizes, level)
+
+
+def _parts(size: int) -> Iterator[slice]:
+    """The rows in parts, for what would otherwise take room for several numbers a row."""
+    return (slice(start, start + _PART) for start in range(0, size, _PART))
 
 
 class _Table(NamedTuple):
@@ -231,6 +239,8 @@ class _Table(NamedTuple):
     """What one event adds to the share: those still open just before, over those at risk."""
     share: NDArray[float64]
     """For which the event has happened."""
+    place: NDArray[int32] | None = None
+    """For each row, how many of the times are at most its duration; with clusters only."""
 
 
 class _Counts(NamedTuple):
@@ -245,16 +255,35 @@ class _Counts(NamedTuple):
 def _counts(rows: _Rows) -> _Counts:
     import numpy as np
 
-    over = rows.end != OPEN
-    times = rows.after[over]
+    times = rows.after[rows.end != OPEN]
     if len(times) == 0:
         none = np.zeros(0, dtype=np.int64)
         return _Counts(times, none, none, none)
+    times.sort()
     first = np.flatnonzero(np.concatenate(([True], times[1:] != times[:-1])))
     ends = np.diff(first, append=len(times))
-    events = np.add.reduceat(rows.end[over] == EVENT, first, dtype=np.int64)
     times = times[first]
-    return _Counts(times, len(rows.after) - np.searchsorted(rows.after, times, side="left"), events, ends)
+    at_risk = len(rows.after) - first - np.searchsorted(_sorted(rows, OPEN), times, side="left")
+    others = _sorted(rows, COMPETING)
+    events = ends - np.searchsorted(others, times, side="right") + np.searchsorted(others, times, side="left")
+    return _Counts(times, at_risk, events, ends)
+
+
+def _sorted(rows: _Rows, kind: int) -> NDArray[float64]:
+    found: NDArray[float64] = rows.after[rows.end == kind]
+    found.sort()
+    return found
+
+
+def _places(rows: _Rows, times: NDArray[float64]) -> NDArray[int32] | None:
+    import numpy as np
+
+    if rows.cluster is None:
+        return None
+    place = np.empty(len(rows.after), dtype=np.int32)
+    for part in _parts(len(place)):
+        place[part] = np.searchsorted(times, rows.after[part], side="right")
+    return place
 
 
 def _table(rows: _Rows) -> _Table:
@@ -268,7 +297,7 @@ def _table(rows: _Rows) -> _Table:
     counts = _counts(rows)
     times, at_risk, events, ends = counts
     if len(times) == 0:
-        return _Table(*counts, times, times)
+        return _Table(*counts, times, times, _places(rows, times))
     starts = np.flatnonzero(np.concatenate(([True], at_risk[1:] != at_risk[:-1] - ends[:-1])))
     lasts = np.append(starts[1:], len(times)) - 1
     lengths = lasts - starts + 1
@@ -284,17 +313,17 @@ def _table(rows: _Rows) -> _Table:
     np.minimum(share, 1.0, out=share)
     if at_risk[-1] == ends[-1] and happened[-1] == ends.sum():
         share[-1] = 1.0
-    return _Table(*counts, np.repeat(still_open / exposed, lengths), share)
+    return _Table(*counts, np.repeat(still_open / exposed, lengths), share, _places(rows, times))
 
 
 def _incidence(rows: _Rows, table: _Table, at: float, unit: Unit) -> Incidence:
     import numpy as np
 
     size = len(rows.after)
-    before, until = (int(np.searchsorted(rows.after, at, side=side)) for side in ("left", "right"))
-    ended, competed = (int(np.count_nonzero(rows.end[:until] == kind)) for kind in (EVENT, COMPETING))
-    censored = int(np.count_nonzero(rows.end[:before] == OPEN))
-    longest = float(rows.after[-1]) if size else None
+    before = rows.after < at
+    ended, competed = (int(np.count_nonzero((rows.end == kind) & (rows.after <= at))) for kind in (EVENT, COMPETING))
+    censored = int(np.count_nonzero((rows.end == OPEN) & before))
+    longest = float(rows.after.max()) if size else None
     status: Status = "ok"
     reason = None
     value = None
@@ -313,7 +342,7 @@ def _incidence(rows: _Rows, table: _Table, at: float, unit: Unit) -> Incidence:
         interval or no_interval(reason or ""),
         status,
         reason,
-        at_risk=size - before,
+        at_risk=size - int(np.count_nonzero(before)),
         followed=size - censored,
         ended=ended,
         competed=competed,
@@ -327,7 +356,7 @@ def _quantile(rows: _Rows, table: _Table, q: float, unit: Unit) -> Quantile:
     import numpy as np
 
     ended, competed, censored = (int(np.count_nonzero(rows.end == kind)) for kind in (EVENT, COMPETING, OPEN))
-    longest = float(rows.after[-1]) if len(rows.after) else None
+    longest = float(rows.after.max()) if len(rows.after) else None
     place = int(np.searchsorted(table.share, q - _ROUNDING, side="left"))
     status: Status = "ok"
     reason = None
@@ -417,12 +446,12 @@ def _limits(rows: _Rows, table: _Table, k: int, at: float) -> Interval:
     if share in {0.0, 1.0}:
         return _on_followed(rows, share, at)
     spread = share * (1 - share)
-    if rows.cluster is None:
+    if rows.cluster is None or table.place is None:
         variance = used = _variance(table, k)
         quantile = normal_quantile(rows.level)
         method = "log-log-greenwood/1" if _alone(table, k) else "log-log-aalen-johansen/1"
     else:
-        variance, used = _clustered_variances(rows, rows.cluster, table, k)
+        variance, used = _clustered_variances(rows, rows.cluster, table.place, table, k)
         quantile = t_quantile(rows.level, rows.clusters - 1)
         method = "log-log-padded-clustered/1"
     if variance * len(rows.after) <= _ROUNDING * spread:
@@ -475,7 +504,9 @@ def _variance(table: _Table, k: int) -> float:
     return float((at_each / n).sum())
 
 
-def _clustered_variances(rows: _Rows, cluster: NDArray[Any], table: _Table, k: int) -> tuple[float, float]:
+def _clustered_variances(
+    rows: _Rows, cluster: NDArray[Any], places: NDArray[int32], table: _Table, k: int
+) -> tuple[float, float]:
     """Influences summed within clusters, squared and summed, times G / (G - 1); and the same after padding.
 
     The influence of a row is what its end does to the share, less what was expected of it while it was at risk.
@@ -483,27 +514,37 @@ def _clustered_variances(rows: _Rows, cluster: NDArray[Any], table: _Table, k: i
     """
     import numpy as np
 
-    event, other = _jumps(table, k)
-    drift = table.events[: k + 1] * event + (table.ends[: k + 1] - table.events[: k + 1]) * other
-    expected = np.concatenate(([0.0], np.cumsum(drift / table.at_risk[: k + 1])))
-    largest = float(np.abs(expected).max() + max(np.abs(event).max(), np.abs(other).max()))
+    expected, jumps = _by_place(table, k)
+    largest = float(np.abs(expected).max() + max(np.abs(jump).max() for jump in jumps.values()))
     # on a grid of a power of two this coarse, every sum within a cluster is exact, in whatever order
-    grid = 2.0 ** (52 - math.ceil(math.log2(rows.largest * largest)))
+    grid = 2.0 ** (52 - math.ceil(math.log2(int(rows.sizes.max()) * largest)))
 
-    early = int(np.searchsorted(rows.after, table.times[k], side="right"))
-    end = rows.end[:early]
-    place = np.searchsorted(table.times[: k + 1], rows.after[:early], side="right")
-    influence = -expected[place]
-    for kind, jump in ((EVENT, event), (COMPETING, other)):
-        influence += np.concatenate(([0.0], jump))[place] * (end == kind)
-    influence *= grid
-    np.rint(influence, out=influence)
-    sums = np.bincount(cluster[:early], weights=influence, minlength=rows.numbers).astype(np.float64, copy=False)
-    sums -= np.rint(expected[-1] * grid) * np.bincount(cluster[early:], minlength=rows.numbers)
+    sums = np.zeros(len(rows.sizes))
+    for part in _parts(len(places)):
+        place, end = np.minimum(places[part], k + 2), rows.end[part]
+        influence = -expected[place]
+        for kind, jump in jumps.items():
+            influence += jump[place] * (end == kind)
+        influence *= grid
+        np.rint(influence, out=influence)
+        sums += np.bincount(cluster[part], weights=influence, minlength=len(sums))
     sums = sums / grid
     share, clusters = float(table.share[k]), rows.clusters
-    moved = sums + (share - padded_share(share, clusters)) / len(rows.after) * np.bincount(
-        cluster, minlength=rows.numbers
-    )
+    moved = sums + (share - padded_share(share, clusters)) / len(rows.after) * rows.sizes
     robust, around_padded = (math.fsum((each * each).tolist()) for each in (sums, moved))
     return robust * clusters / (clusters - 1), padded_variance(share, clusters, around_padded)
+
+
+def _by_place(table: _Table, k: int) -> tuple[NDArray[float64], dict[int, NDArray[float64]]]:
+    """What was expected of a row, and what each kind of end does, by its place in the table up to time `k`.
+
+    A row at place 0 was cut off before the first time; one beyond `k + 1` is at risk until time `k`, and ends later.
+    """
+    import numpy as np
+
+    event, other = _jumps(table, k)
+    at_risk, events, ends = table.at_risk[: k + 1], table.events[: k + 1], table.ends[: k + 1]
+    expected = np.zeros(k + 3)
+    np.cumsum((events * event + (ends - events) * other) / at_risk, out=expected[1:-1])
+    expected[-1] = expected[-2]
+    return expected, {kind: np.pad(jump, 1) for kind, jump in ((EVENT, event), (COMPETING, other))}

@@ -60,8 +60,8 @@ class Durations:
         index = np.frombuffer(self._index, dtype=np.int32)
         loose = index == LOOSE
         if loose.any():
-            index = index.astype(np.int64)
-            index[loose] = np.arange(len(self.clusters), len(self.clusters) + int(loose.sum()))
+            index = index.copy()
+            index[loose] = np.arange(len(self.clusters), len(self.clusters) + int(loose.sum()), dtype=np.int32)
         return after, end, index
 
     def loose_clusters(self) -> int:
