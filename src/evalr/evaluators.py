@@ -47,7 +47,8 @@ class FunctionEvaluator(Generic[I, V]):
     faster for one that only computes. The latency of a result is the function's own time, without waiting for a thread.
 
     Args:
-        name, version: as for every evaluator.
+        name: as for every evaluator.
+        version: as for every evaluator.
         function: called with the input; with `now`, called with the input and the reading time.
         input_type: what it reads, one type or several. Another type of input is an error, never a skip.
         verdict_type: what it returns.

@@ -32,7 +32,8 @@ class Field:
         optional: whether None is a value of it.
         required: whether a verdict must give it.
         choices: for "choice" and "choices", the values in order.
-        low, high: the inclusive bounds of a number, None where it has none.
+        low: the smallest number that it takes, None where there is none.
+        high: the largest.
         description: what its declaration says of it.
     """
 

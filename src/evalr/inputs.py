@@ -318,8 +318,8 @@ class Session(Input):
         """Each time the agent waited on a person, as seen at `now` (or at `read_at` where that is earlier).
 
         One wait for each run of agent activity, from its last activity to a person's next; one for each proposal, from
-        the proposal to its resolution. A close ends every wait that is open. A resolution by anyone but a person closes its
-        proposal, since nobody came back.
+        the proposal to its resolution. A close ends every wait that is open. A resolution by anyone but a person
+        closes its proposal, since nobody came back.
         """
         return _waits(self, reading_time(self, resolve_now(now)))
 

@@ -30,7 +30,8 @@ class Verdict(Generic[V_co]):
 
     Attributes:
         value: the verdict itself, an instance of the verdict type.
-        evaluator, version: who gave it. Verdicts of several versions are not pooled unless asked to.
+        evaluator: who gave it.
+        version: of the evaluator. Verdicts of several versions are not pooled unless asked to.
         about: what it is about (`Input.about()`), None for a value given by hand.
         confidence: from 0 to 1, by field, where the evaluator says.
         latency: seconds of work, without waiting; None where unknown.

@@ -22,8 +22,8 @@ class Estimate:
     Attributes:
         name: the summary's.
         value: the estimate, None where `status` is undefined or not_reached.
-        low, high: limits of the two-sided interval at `level`. Both are None where there is none (`reason` says why);
-            `high` alone is None where the log does not reach it.
+        low: the lower limit of the two-sided interval at `level`; None where there is no interval (`reason` says why).
+        high: the upper limit; it alone is None where the log does not reach it.
         unit: "share" (0 to 1), "seconds", or a word such as "turns".
         counts: what went in, by name, such as hits and total, or ended and censored.
         n: rows that were counted. `noun` is what one is called.

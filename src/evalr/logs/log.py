@@ -107,7 +107,8 @@ class Log:
         left_out: what was left out, why and where.
         unknown_fields: fields that the reader does not know and ignored, by name; nested ones as "activities.tool".
         repaired: what was mended in records that were kept, such as {"lone surrogates": 2}.
-        bytes_read, bytes_total: for progress; of the file as it is stored, compressed or not. The total may be unknown.
+        bytes_read: of the file as it is stored, compressed or not; for progress.
+        bytes_total: of the same; None where it is not known.
     """
 
     path: str

@@ -120,7 +120,7 @@ def _fate(draft: Draft, window: timedelta, threshold: float, now: datetime | Non
     if edits:
         changed, compared = changed_at_least(draft.text, edits[-1].text, threshold, normalize=normalize)
         if changed:
-            # Of a pending draft this may yet be undone. To take it for untouched until then would be wrong far more often.
+            # Of a pending draft this may yet be undone; to take it for untouched would be wrong far more often.
             return _Fate(decided, True, (edits[-1].at - draft.written).total_seconds(), "rewritten", compared)
     if superseded is not None and superseded - draft.written <= window:
         return _Fate(True, bool(edits), (superseded - draft.written).total_seconds(), "superseded", compared)

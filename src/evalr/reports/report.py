@@ -32,7 +32,8 @@ class Section:
     """One measure in a report.
 
     Attributes:
-        measure, question: the measure's name, and what it answers.
+        measure: the measure's name.
+        question: what it answers.
         headline: what its first summary is called.
         rows: one for each summary, and for each source where a log holds verdicts of several; none where it read
             nothing.
@@ -77,20 +78,26 @@ class Report:
     """What a log says. Print it, show it in a notebook, or take it apart: `sections`, `rows`, `report["drop_off"]`.
 
     Attributes:
-        path, kind: of the log and its reader; None where inputs were given as they are.
+        path: of the log; None where inputs were given as they are.
+        kind: the name of its reader; None likewise.
         sections: one for each measure: what was measured first, then what lacks a marker, then what read nothing.
         now, now_from: the reading time, and where it comes from: "given" or "wall clock".
         level: of every interval.
-        by, cluster, since, until: as asked for.
+        by: as asked for.
+        cluster: as asked for.
+        since: as asked for.
+        until: as asked for.
         inputs: how many were counted, by kind.
         results: how many results the log held, those of no installed measure (`unread`, by measure) included.
         users: how many different ones.
-        first, last: when the first and the last thing that was counted began; None where no times are known.
+        first: when the first thing that was counted began; None where no times are known.
+        last: when the last did.
         read_earlier: inputs that were read at a time of their own, before `now`.
         records: of the log, as its reader counts them.
         left_out: what the reader skipped, with places.
         not_counted: what it read and the report did not count: outside the period, without a time, later, duplicate.
-        unknown_fields, repaired: as the reader says.
+        unknown_fields: as the reader says.
+        repaired: as the reader says.
         attributes: what the log can be grouped by.
         broken: measures that cannot be loaded, and why.
     """

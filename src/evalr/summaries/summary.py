@@ -49,7 +49,8 @@ class Summary(Generic[V]):
         name: unique among summaries; gates and reports use it.
         of: the verdict type that it reads; values of its subclasses count too.
         leaves_out: why a verdict is not counted, or None where it is. "pending" and "unknown" widen the bounds.
-        per, fold: first fold the results of one unit into one: `per="task", fold=pass_k(3)`.
+        per: what a unit is, where several results of one are first folded into one: `per="task"`.
+        fold: how: `fold=pass_k(3)`.
         label: what a report calls it; by default its name in words.
         noun: what one counted row is called, with `/` and its plural where no rule gives it.
         parent: what the sessions or artifacts are called that its rows are parts of.
