@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
-from evalr.inputs import About, Activity, History, Input, Revision, Session, ToolCall, Transcript, Turn
+from evalr.errors import InputError
+from evalr.inputs import About, Activity, History, Input, Revision, Session, ToolCall, Transcript, Turn, Wait
 from evalr.logs import Item, Log, Stored, jsonl, read, schemas, to_line
 from evalr.measures import DropOff, Rewrites, SessionOutcome, TaskCompletion, Waited
 from evalr.verdicts import Failure, HandOff, Skip, Verdict
@@ -208,6 +209,20 @@ def test_a_log_reads_the_same_whatever_its_lines_look_like(items: list[Input]) -
         log, found = read_back(*written)
         assert found == expected
         assert log.unknown_fields.total() == sum(position % 4 == 3 for position in range(len(items)))
+
+
+def test_a_result_that_is_not_stored_belongs_to_the_measure_of_its_evaluators_name() -> None:
+    result = Skip("no question in it", "completion", "1", About("transcript", "t"))
+    _, found = read_back(to_line(result))
+    assert found == [Stored("completion", result)]
+    with pytest.raises(InputError, match="names no evaluator"):
+        to_line(Skip("no question in it"))
+
+
+def test_parts_of_inputs_have_no_lines() -> None:
+    wait = Wait(id="reply:1", session="s", since=datetime(2026, 9, 28, tzinfo=UTC))
+    with pytest.raises(InputError, match="no lines for a Wait"):
+        to_line(wait)
 
 
 # Verdict types of other packages

@@ -5,23 +5,25 @@ A `type` (session, history, transcript, result) may name what a line is; where t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
 
-from evalr.errors import LogError
-from evalr.inputs import History, Input, Session, Transcript, Turn
+from evalr.errors import InputError, LogError
+from evalr.inputs import Input, Transcript
+from evalr.logs.forms import FORMS, PARTS_OF, Form, form_of
 from evalr.logs.lines import BYTE_ORDER_MARK, CUT_OFF, UTF_16, is_document, raw_lines
 from evalr.logs.log import Item, Log, Stored, quoted
-from evalr.logs.reasons import NOT_AN_OBJECT, fault, text_fault, without_lone_escapes
+from evalr.logs.reasons import Reason, fault, text_fault, without_lone_escapes
 from evalr.logs.results import ResultLine, measure_of, missing_part, to_result, to_result_line
 from evalr.logs.seen import Seen
 from evalr.measures import installed_measures
+from evalr.verdicts import Result
 
 CLAIMED_LINES = 20
 """How many lines of a file are looked at to say whether it is a log of this kind."""
@@ -30,58 +32,25 @@ TO_EXPLAIN = 0.05
 """The claim to a file that is none of this kind, but for which the reader's error says what to do."""
 
 DUPLICATE = "duplicate id"
-NO_TYPE = "neither type nor activities, revisions or turns"
 
 
-class Form(NamedTuple):
-    """One type of line: its name, its model, and the fields of which each says that a line is of it."""
+def to_line(item: Item | Result[Any]) -> str:
+    """An input or a result as one line of a log, without a line end; it reads back equal.
 
-    name: str
-    model: type[Input | ResultLine]
-    signs: tuple[str, ...]
+    A result that is not `Stored` belongs to the measure of its evaluator's name.
 
-    @property
-    def mark(self) -> bytes:
-        """What a line of it nearly always holds."""
-        return f'"{self.signs[0]}"'.encode()
-
-    @property
-    def validate(self) -> Callable[..., Any]:
-        """What reads its lines, without the steps in Python that the model's own method would add to each."""
-        self.model.model_rebuild()  # models are built on first use
-        return self.model.__pydantic_validator__.validate_json
-
-
-FORMS = (
-    Form("session", Session, ("activities",)),
-    Form("history", History, ("revisions",)),
-    Form("transcript", Transcript, ("turns", "request")),
-    Form("result", ResultLine, ("evaluator", "status")),
-)
-"""In this order they are asked whether a line without a type is theirs."""
-
-BY_NAME = {form.name: form for form in FORMS}
-NAMING = {"type", *(sign for form in FORMS for sign in form.signs)}
-
-PARTS: dict[type[BaseModel], tuple[str, ...]] = {
-    Session: ("activities",),
-    History: ("revisions",),
-    Transcript: ("turns",),
-    Turn: ("tool_calls",),
-    ResultLine: ("about", "verdict"),
-}
-"""The fields of each model that hold other models."""
-
-
-class Reason(Exception):  # noqa: N818
-    """Why a line is left out."""
-
-
-def to_line(item: Item) -> str:
-    """An input or a stored result as one line of a log, without a line end; it reads back equal."""
-    if isinstance(item, Stored):
-        return to_result_line(item).model_dump_json(exclude_none=True)
-    return item.model_dump_json()
+    Raises:
+        InputError: it is a part of an input, such as a `Wait`, or a result of nobody: a log has no lines for these.
+    """
+    if isinstance(item, Input):
+        if not isinstance(item, tuple(form.model for form in FORMS)):
+            raise InputError(f"a log has no lines for a {type(item).__name__}: write what it is a part of")
+        return item.model_dump_json()
+    if not isinstance(item, Stored):
+        if item.evaluator is None:
+            raise InputError("this result names no evaluator: write it as Stored(measure, result)")
+        item = Stored(item.evaluator, item)
+    return to_result_line(item).model_dump_json(exclude_none=True)
 
 
 @dataclass(frozen=True)
@@ -123,27 +92,6 @@ def _claim_line(line: bytes) -> float:
     except ValidationError:
         return 0.5
     return 0.9
-
-
-def form_of(record: object) -> Form:
-    """What a record says it is.
-
-    Raises:
-        Reason: it does not say so.
-    """
-    if not isinstance(record, dict):
-        raise Reason(NOT_AN_OBJECT)
-    if "type" in record:
-        name = record["type"]
-        if not isinstance(name, str):
-            raise Reason("wrong type in 'type'")
-        if name not in BY_NAME:
-            raise Reason(f"unknown type {quoted(name)}")
-        return BY_NAME[name]
-    for form in FORMS:
-        if any(sign in record for sign in form.signs):
-            return form
-    raise Reason(NO_TYPE)
 
 
 def _items(path: Path, log: Log) -> Iterator[Item]:
@@ -207,7 +155,7 @@ class _Lines:
             if not given.model_fields_set.isdisjoint(self._form.signs):
                 if extra is None:
                     return given  # type: ignore[no-any-return]  # as its form says
-                if NAMING.isdisjoint(given.__pydantic_extra__):
+                if self._form.agrees(given.__pydantic_extra__):
                     return self._settled(given)
         return self._read_with_care(line)
 
@@ -251,7 +199,7 @@ def settle(given: BaseModel, log: Log, path: str = "") -> bool:
         given.model_fields_set.difference_update(extras)
     # Also where there were none: an input read with an empty set of extras is not equal to one made without.
     object.__setattr__(given, "__pydantic_extra__", None)
-    for part in PARTS.get(type(given), ()):
+    for part in PARTS_OF.get(type(given), ()):
         value = getattr(given, part)
         for inner in value if isinstance(value, list) else () if value is None else (value,):
             found |= settle(inner, log, f"{path}{part}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalr.logs.jsonl import FORMS
+from evalr.logs.forms import FORMS
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
