@@ -85,6 +85,13 @@ def test_the_same_rating_from_all_has_a_width_with_bounds_and_no_interval_withou
     assert unbounded.reason
 
 
+def test_a_mean_that_only_rounding_puts_at_a_bound_has_an_interval() -> None:
+    interval = mean_interval(moments_of([(5, 3), (exact(4.999999999999999), 1)]), bounds=(1, 5))
+    assert interval.low is not None
+    assert interval.high is not None
+    assert 1 < interval.low < interval.high <= 5
+
+
 def test_limits_at_a_bound_stay_there() -> None:
     interval = mean_interval(moments_of([(5, 1)] * 10), bounds=(1, 5))
     assert interval.high == 5
@@ -100,7 +107,7 @@ def test_the_variance_is_in_the_values_own_unit() -> None:
 
 @pytest.mark.parametrize("bounds", [None, (1, 5)])
 def test_nothing_and_a_single_cluster_have_no_interval(bounds: tuple[float, float] | None) -> None:
-    for moments in (Moments(), Moments.of_row(10, 3)):
+    for moments in (Moments(), Moments.of_clusters([(10, 3, 1)])):
         interval = mean_interval(moments, bounds=bounds)
         assert (interval.low, interval.high, interval.method) == (None, None, "none")
         assert interval.reason

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalr.errors import InputError
+from evalr.tallies.counts import Counts
 from evalr.tallies.moments import Exact, Moments, exact
 
 numbers = st.one_of(st.integers(-100, 100), st.fractions(-100, 100, max_denominator=50))
@@ -24,16 +25,16 @@ def test_merging_equals_one_pass(some: list[tuple[Exact, Exact, int]], others: l
 
 
 @given(clusters)
-def test_a_row_is_a_cluster_of_one(sums: list[tuple[Exact, Exact, int]]) -> None:
-    merged = Moments()
+def test_rows_without_a_cluster_are_clusters_of_one(sums: list[tuple[Exact, Exact, int]]) -> None:
+    counts = Counts()
     for y, m, _ in sums:
-        merged = merged.merge(Moments.of_row(y, m))
-    assert merged == Moments.of_clusters((y, m, 1) for y, m, _ in sums)
+        counts.add(y, m, None)
+    assert counts.moments() == Moments.of_clusters((y, m, 1) for y, m, _ in sums)
 
 
 def test_sums_of_two_clusters() -> None:
     moments = Moments.of_clusters([(1, 2, 3), (2, 5, 4)])
-    assert moments == Moments(clusters=2, rows=7, y=3, m=7, yy=5, ym=12, mm=29, largest=4)
+    assert moments == Moments(clusters=2, rows=7, y=3, m=7, yy=5, ym=12, mm=29)
     assert moments.ratio == Fraction(3, 7)
 
 
@@ -44,13 +45,13 @@ def test_a_cluster_without_weight_is_a_row_and_no_cluster() -> None:
 @pytest.mark.parametrize(("y", "m"), [(1, 0), (1, -1), (0, -1)])
 def test_a_value_needs_a_weight(y: int, m: int) -> None:
     with pytest.raises(InputError, match="must be positive"):
-        Moments.of_row(y, m)
+        Moments.of_clusters([(y, m, 1)])
 
 
 def test_no_ratio_and_no_variance_without_enough() -> None:
     assert Moments().ratio is None
     assert Moments().robust_variance() is None
-    assert Moments.of_row(1, 1).robust_variance() is None
+    assert Moments.of_clusters([(1, 1, 1)]).robust_variance() is None
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))

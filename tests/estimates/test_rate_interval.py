@@ -22,12 +22,12 @@ Z = normal_quantile(0.95)
 
 
 def trials(hits: int, n: int) -> Moments:
-    return Moments(clusters=n, rows=n, y=hits, m=n, yy=hits, ym=hits, mm=n, largest=min(1, n))
+    return Moments(clusters=n, rows=n, y=hits, m=n, yy=hits, ym=hits, mm=n)
 
 
 def check(moments: Moments, level: float, method: RateMethod, most: float = math.inf) -> None:
     interval = rate_interval(moments, level=level, method=method)
-    if moments.ratio is None or (moments.clusters == 1 and not moments.singletons):
+    if moments.ratio is None or (moments.clusters == 1 and not moments.singletons()):
         assert (interval.low, interval.high, interval.method) == (None, None, "none")
         assert interval.reason
         return
@@ -165,11 +165,34 @@ def test_weights_do_not_raise_the_effective_n() -> None:
     assert tenfold.effective_n <= once.effective_n
 
 
+@pytest.mark.parametrize("weight", [10, Fraction(1, 3)])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_sample_in_which_all_weigh_the_same_is_as_sure_as_without_weights(
+    weight: int | Fraction, method: RateMethod
+) -> None:
+    weighted = Moments.of_clusters([(weight, weight, 1)] * 7 + [(0, weight, 1)] * 13)
+    assert rate_interval(weighted, method=method, units=20) == rate_interval(trials(7, 20), method=method)
+
+
+def test_clusters_of_one_size_that_each_agree_are_no_single_trials() -> None:
+    users = Moments.of_clusters([(3, 3, 3)] * 7 + [(0, 3, 3)] * 13)
+    assert rate_interval(users).method == rate_interval(users, units=60).method == "wilson-padded-effective-n/1"
+
+
+def test_a_share_that_only_rounding_takes_for_one_has_an_interval() -> None:
+    nearly = Moments.of_clusters([(1, 1, 1), (1 - Fraction(1, 2**60), 1, 1)])
+    for method in METHODS:
+        interval = rate_interval(nearly, method=method)
+        assert interval.low is not None
+        assert interval.high is not None
+        assert 0 < interval.low < interval.high <= 1
+
+
 def test_what_is_not_a_rate_is_refused() -> None:
     with pytest.raises(InputError, match="5 of 3"):
-        rate_interval(Moments.of_row(5, 3))
+        rate_interval(Moments.of_clusters([(5, 3, 1)]))
     with pytest.raises(InputError, match="-1 of 3"):
-        rate_interval(Moments.of_row(-1, 3))
+        rate_interval(Moments.of_clusters([(-1, 3, 1)]))
     with pytest.raises(InputError, match="wald"):
         rate_interval(trials(1, 2), method="wald")  # type: ignore[arg-type]
 

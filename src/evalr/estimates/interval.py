@@ -62,8 +62,8 @@ def padded_share(share: Number, clusters: int) -> Number:
     return (share * clusters + 1) / (clusters + 2)
 
 
-def padded_variance(share: float, clusters: int, squares: float) -> float:
-    """The cluster-robust variance of a share, with its design effect measured after two clusters were added.
+def padded_effective_n(share: float, clusters: int, squares: float) -> float:
+    """How many independent trials have the variance of a share, measured after two clusters were added to `clusters`.
 
     One cluster of hits and one of misses, both of the mean size, as Agresti & Coull 1998 add trials. With few
     misses in few clusters, the variance is too small just where the share is too high; the two clusters repair
@@ -72,7 +72,12 @@ def padded_variance(share: float, clusters: int, squares: float) -> float:
     """
     p = padded_share(share, clusters)
     together = squares + (p * p + (1 - p) * (1 - p)) / clusters**2
-    return together * clusters / (clusters + 1) * share * (1 - share) / (p * (1 - p))
+    return p * (1 - p) * (clusters + 1) / (clusters * together)
+
+
+def padded_variance(share: float, clusters: int, squares: float) -> float:
+    """The cluster-robust variance of a share that `padded_effective_n` stands for."""
+    return share * (1 - share) / padded_effective_n(share, clusters, squares)
 
 
 def around(low: float, value: float, high: float, *, floor: float, ceiling: float) -> tuple[float, float]:

@@ -15,8 +15,8 @@ from evalr.estimates.interval import (
     around,
     no_interval,
     normal_quantile,
+    padded_effective_n,
     padded_share,
-    padded_variance,
     t_quantile,
     tail,
 )
@@ -71,16 +71,16 @@ def rate_interval(
     clusters - 1 degrees of freedom:
 
     - `wilson_cr1`: effective n = p (1 - p) / CR1 variance, at most the trials counted.
-    - `wilson`: the same with `padded_variance`, which holds its level where `wilson_cr1` does not.
+    - `wilson`: the same with `padded_effective_n`, which holds its level where `wilson_cr1` does not.
     - `clopper_pearson`, `jeffreys`: the beta limits at the effective n of `wilson`, shrunk by (z / t)² for
-      the degrees of freedom (Korn & Graubard 1998).
+      the degrees of freedom (Korn & Graubard 1998, who have the t of all rows for z, which shrinks a little less).
 
     Where every cluster has the same share, the variance says nothing: the effective n is then Kish's, as if a
     cluster always acted as one. Nothing counted, or a single cluster: no limits, and a reason.
 
-    `units` is how many trials were counted, where `m` is not that (sampling weights): an effective n is at
-    most that. Raises InputError for a
-    rate outside 0..1, an unknown method or a level outside 0..1.
+    `units` is how many trials were counted, where `m` is not that (sampling weights): an effective n is at most that.
+
+    Raises InputError for a rate outside 0..1, an unknown method or a level outside 0..1.
     """
     if method not in METHODS:
         raise InputError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
@@ -91,22 +91,22 @@ def rate_interval(
     if not 0 <= ratio <= 1:
         raise InputError(f"a rate counts hits of a total, 0 to all of them, not {moments.y} of {moments.m}")
     p = float(ratio)
-    if moments.singletons:
+    if moments.singletons(units):
         n = moments.clusters
-        limits = _plain(method, int(moments.y), n, level)
+        limits = _plain(method, int(ratio * n), n, level)
         return Interval(*_limits(limits, p), p * (1 - p) / n, _PLAIN[method], float(n))
-    variance = moments.robust_variance()
-    if variance is None:
+    variance, kish = moments.robust_variance(), moments.kish
+    if variance is None or kish is None:
         return no_interval(SINGLE_CLUSTER)
     if variance == 0:
-        kish = float(Fraction(moments.m) ** 2 / moments.mm)
         limits = _plain(method, p * kish, kish, level)
         return Interval(*_limits(limits, p), 0.0, _KISH[method], kish, ALL_ALIKE)
-    measured = float(variance)
-    if method != "wilson_cr1":
-        center = padded_share(ratio, moments.clusters)
-        measured = padded_variance(p, moments.clusters, float(moments.squares_around(center)))
-    n_effective = min(float(moments.m if units is None else units), p * (1 - p) / measured)
+    if method == "wilson_cr1":
+        measured: float | Fraction = ratio * (1 - ratio) / variance
+    else:
+        squares = moments.squares_around(padded_share(ratio, moments.clusters))
+        measured = padded_effective_n(p, moments.clusters, float(squares))
+    n_effective = float(min(moments.m if units is None else units, measured))
     t = t_quantile(level, moments.clusters - 1)
     if method in {"wilson", "wilson_cr1"}:
         limits = wilson(p, n_effective, t)

@@ -14,13 +14,13 @@ class Counts:
 
     def __init__(self) -> None:
         self.clusters: dict[Hashable, tuple[Exact, Exact, int]] = {}
-        self._loose: tuple[int, int, Exact, Exact, Exact, Exact, Exact] = (0, 0, 0, 0, 0, 0, 0)
+        self._loose = Moments()
 
     def add(self, y: Exact, m: Exact, cluster: Hashable | None) -> None:
         """Add one row: `y` of `m` (0 or more), in a cluster or (None) in one of its own."""
         if cluster is None:
             clusters, rows, ys, ms, yy, ym, mm = self._loose
-            self._loose = (clusters + (m > 0), rows + 1, ys + y, ms + m, yy + y * y, ym + y * m, mm + m * m)
+            self._loose = Moments(clusters + (m > 0), rows + 1, ys + y, ms + m, yy + y * y, ym + y * m, mm + m * m)
             return
         row = self.clusters.get(cluster)
         self.clusters[cluster] = (y, m, 1) if row is None else (row[0] + y, row[1] + m, row[2] + 1)
@@ -31,17 +31,7 @@ class Counts:
 
     def merge(self, other: Counts) -> None:
         """Add all rows of another part."""
-        clusters, rows, ys, ms, yy, ym, mm = other._loose
-        mine = self._loose
-        self._loose = (
-            mine[0] + clusters,
-            mine[1] + rows,
-            mine[2] + ys,
-            mine[3] + ms,
-            mine[4] + yy,
-            mine[5] + ym,
-            mine[6] + mm,
-        )
+        self._loose = self._loose.merge(other._loose)
         for cluster, (y, m, count) in other.clusters.items():
             row = self.clusters.get(cluster)
             self.clusters[cluster] = (y, m, count) if row is None else (row[0] + y, row[1] + m, row[2] + count)
@@ -49,11 +39,11 @@ class Counts:
     @property
     def loose_clusters(self) -> int:
         """How many rows without a cluster count as one of their own."""
-        return self._loose[0]
+        return self._loose.clusters
 
     def moments(self) -> Moments:
         """The sums over clusters that estimates need."""
-        return Moments(*self._loose, largest=min(self._loose[0], 1)).merge(Moments.of_clusters(self.clusters.values()))
+        return self._loose.merge(Moments.of_clusters(self.clusters.values()))
 
 
 class Units:

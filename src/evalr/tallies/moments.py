@@ -42,20 +42,11 @@ class Moments(NamedTuple):
     yy: Exact = 0
     ym: Exact = 0
     mm: Exact = 0
-    largest: int = 0
-    """Rows of the largest cluster with m > 0."""
-
-    @classmethod
-    def of_row(cls, y: Exact, m: Exact) -> Moments:
-        """The moments of one row that is its own cluster."""
-        if m > 0:
-            return cls(1, 1, y, m, y * y, y * m, m * m, 1)
-        return cls.of_clusters([(y, m, 1)])
 
     @classmethod
     def of_clusters(cls, sums: Iterable[tuple[Exact, Exact, int]]) -> Moments:
         """The moments of clusters, each given as (sum of y, sum of m, number of rows)."""
-        clusters = rows = largest = 0
+        clusters = rows = 0
         y_sum: Exact = 0
         m_sum: Exact = 0
         yy: Exact = 0
@@ -68,13 +59,12 @@ class Moments(NamedTuple):
             if m <= 0:
                 raise InputError(f"a cluster has y = {y} over m = {m}: m must be positive")
             clusters += 1
-            largest = max(largest, size)
             y_sum += y
             m_sum += m
             yy += y * y
             ym += y * m
             mm += m * m
-        return cls(clusters, rows, y_sum, m_sum, yy, ym, mm, largest)
+        return cls(clusters, rows, y_sum, m_sum, yy, ym, mm)
 
     def merge(self, other: Moments) -> Moments:
         """The moments of both, which must not share a cluster."""
@@ -86,7 +76,6 @@ class Moments(NamedTuple):
             self.yy + other.yy,
             self.ym + other.ym,
             self.mm + other.mm,
-            max(self.largest, other.largest),
         )
 
     @property
@@ -99,10 +88,13 @@ class Moments(NamedTuple):
         """Kish's effective sample size `(sum m)² / sum m²`: what a cluster that always acts as one leaves."""
         return float(Fraction(self.m) ** 2 / self.mm) if self.mm else None
 
-    @property
-    def singletons(self) -> bool:
-        """Whether every cluster is one trial: m is 1 and y is 0 or 1 in each."""
-        return self.m == self.clusters == self.mm and self.y == self.yy
+    def singletons(self, trials: float | None = None) -> bool:
+        """Whether every cluster is one trial, a hit or a miss, and all weigh the same.
+
+        `trials` is how many there are where `m` does not count them (sampling weights).
+        """
+        alike = self.clusters * self.mm == self.m**2 and self.clusters * self.yy == self.m * self.y
+        return alike and self.clusters in (self.m, trials)
 
     def rescaled(self, low: Exact, high: Exact) -> Moments:
         """The same with every value x = y / m moved from low..high to 0..1."""
