@@ -138,6 +138,13 @@ def _check(result: Verdict[Any] | Failure | Skip | HandOff) -> None:
         raise InputError(f"cost={cost} must be finite, not below 0, and left out (None) where it is unknown")
     if as_of is not None and as_of.tzinfo is None:
         raise InputError(f"as_of={as_of.isoformat()} has no time zone: pass an aware datetime, such as one in UTC")
+    about = result.about
+    if about is None:
+        return
+    if about.at is not None and about.at.tzinfo is None:
+        raise InputError(f"at={about.at.isoformat()} has no time zone: pass an aware datetime, such as one in UTC")
+    if about.weight is not None and not 0 < about.weight < inf:
+        raise InputError(f"weight={about.weight} must be positive and finite, as it counts the inputs it stands for")
 
 
 Result: TypeAlias = Verdict[V_co] | Failure | Skip | HandOff

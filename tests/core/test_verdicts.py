@@ -156,6 +156,15 @@ def test_a_naive_reading_time_is_refused_and_told_what_to_do(result: Result[Said
         replace(result, as_of=datetime(2026, 9, 28))  # noqa: DTZ001
 
 
+@pytest.mark.parametrize("result", EVERY_KIND, ids=lambda result: result.status)
+def test_what_it_is_about_is_held_to_the_rules_of_inputs(result: Result[Said]) -> None:
+    with pytest.raises(InputError, match=r"at=2026-09-28T00:00:00 has no time zone: pass an aware datetime"):
+        replace(result, about=about(at=datetime(2026, 9, 28)))  # noqa: DTZ001
+    for weight in (0, -1, math.nan, math.inf):
+        with pytest.raises(InputError, match=rf"weight={weight} must be positive and finite"):
+            replace(result, about=about(weight=weight))
+
+
 @pytest.mark.parametrize("confidence", [math.nan, math.inf, -0.1, 1.1])
 def test_a_confidence_is_from_0_to_1(confidence: float) -> None:
     with pytest.raises(InputError, match=r"confidence of 'done' is .* from 0 to 1"):
