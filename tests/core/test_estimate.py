@@ -60,9 +60,9 @@ def test_bounds_inside_the_interval_say_nothing_new() -> None:
 
 
 def test_log_text_stays_on_the_line() -> None:
-    line = str(replace(RATE, left_out={HOSTILE: 1}))
-    assert line.isprintable()
-    assert "{value}%s" in line
+    for estimate in (replace(RATE, left_out={HOSTILE: 1}), replace(RATE, flags=(HOSTILE,))):
+        assert str(estimate).isprintable()
+        assert "{value}%s" in str(estimate)
 
 
 def test_a_dict_has_every_field_in_types_that_json_takes() -> None:

@@ -258,7 +258,7 @@ def test_users_may_share_a_session_id() -> None:
 
 def test_versions_of_one_evaluator_are_not_pooled_unless_asked_to() -> None:
     results = [verdict(Answer(ok=True), version) for version in ("1", "2", "2")]
-    with pytest.raises(MixedVersionsError, match="versions 1, 2 of evaluator 'judge'"):
+    with pytest.raises(MixedVersionsError, match="versions '1', '2' of evaluator 'judge'"):
         share.estimate(results)
     estimate = share.estimate(results, mix_versions=True)
     assert estimate.flags == ("low_confidence", "mixed_versions")

@@ -75,7 +75,7 @@ class Estimate:
             notes.append(self.reason)
         if self.left_out:
             notes.append(self._left_out_words())
-        return notes + [flag.replace("_", " ") for flag in self.flags]
+        return notes + [safe_text(flag.replace("_", " ")) for flag in self.flags]
 
     def counted_words(self) -> str:
         """`970 waits of 136 sessions, 41 pending`."""

@@ -15,6 +15,7 @@ from evalr.estimates.rate import RateMethod, rate_interval
 from evalr.summaries.keys import Place, cluster_kinds
 from evalr.summaries.summary import PENDING, UNKNOWN, Summary, Terms, number, share_bounds
 from evalr.tallies.counts import Counts, Units
+from evalr.tallies.moments import Exact
 from evalr.tallies.tally import Entry
 from evalr.verdicts import V
 
@@ -78,7 +79,7 @@ class Rate(Summary[V]):
 
     def _estimate(self, entry: Entry[Any], terms: Terms) -> Estimate:
         if self.fold is not None:
-            return self._folded(entry, terms)
+            return self._folded(entry, fold_function(self.fold), terms)
         moments = entry.cells.moments()
         counted = (cluster for cluster, (_, total, _) in entry.cells.clusters.items() if total)
         clusters = cluster_kinds(counted, entry.cells.loose_clusters)
@@ -96,8 +97,7 @@ class Rate(Summary[V]):
             bounds=(0.0, 1.0) if entry.unknown_weight else share_bounds(moments.y, moments.m, entry.unknown),
         )
 
-    def _folded(self, entry: Entry[Units], terms: Terms) -> Estimate:
-        fold = fold_function(self.fold)  # type: ignore[arg-type]
+    def _folded(self, entry: Entry[Units], fold: Callable[[Exact, Exact], Exact | str], terms: Terms) -> Estimate:
         folded, left_out = Counts(), Counter[str]()
         lowest, highest, could_count = Fraction(0), Fraction(0), 0
         for hits, total, missing, cluster in entry.cells.rows.values():

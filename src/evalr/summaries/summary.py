@@ -346,7 +346,7 @@ class Summary(Generic[V]):
         mixed = [evaluator for evaluator, found in versions.items() if len(found) > 1]
         if mixed and not terms.mix_versions:
             raise MixedVersionsError(
-                f"summary {self.name!r} would pool versions {', '.join(versions[mixed[0]])} of evaluator {mixed[0]!r}: "
+                f"summary {self.name!r} would pool versions {_quoted(versions[mixed[0]])} of evaluator {mixed[0]!r}: "
                 "pass the results of one version, or mix_versions=True"
             )
         return (*(["low_confidence"] if few else []), *(["mixed_versions"] if mixed else []), *sorted(entry.flags))
@@ -356,6 +356,10 @@ def share_bounds(hits: Exact, total: Exact, unknown: Exact, undecided: Exact = 0
     """Where a share could lie: `unknown` more could each be a hit or not, and so could `undecided` of the total."""
     whole = Fraction(total + unknown)
     return (float(hits / whole), float((hits + undecided + unknown) / whole)) if whole else None
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names))
 
 
 def number(value: Exact) -> float:
