@@ -40,7 +40,7 @@ class AmbiguousLogError(LogError):
 
 
 class PluginError(EvalrError):
-    """A reader or a measure of another package cannot be loaded."""
+    """A reader or a measure was asked for by name, and cannot be loaded or set up."""
 
 
 class MissingExtraError(EvalrError, ImportError):

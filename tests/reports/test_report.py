@@ -13,12 +13,23 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from evalr import Failure, InputError, Rate, Report, Skip, Verdict, report
+from evalr import Failure, InputError, PluginError, Rate, Report, Skip, Verdict, report
 from evalr.evaluators import FunctionEvaluator
 from evalr.logs import Stored
-from evalr.measures import Activity, History, Marker, Measure, Revision, Session, TaskCompletion, Transcript
+from evalr.measures import (
+    Activity,
+    History,
+    Marker,
+    Measure,
+    Revision,
+    Session,
+    SessionOutcome,
+    TaskCompletion,
+    Transcript,
+)
 from evalr.measures.drop_off import drop_off_evaluator, drop_off_rate, drop_off_share
 from evalr.measures.waits import measure as waits_measure
+from evalr.plugins import Plugins
 from evalr.reports.lane import Lane
 
 NOW = datetime(2026, 9, 28, 12, tzinfo=UTC)
@@ -131,7 +142,7 @@ def test_no_input_is_held() -> None:
     alive: list[weakref.ref[Session]] = []
 
     def stream() -> Iterator[Session]:
-        for number in range(50):
+        for number in range(10):  # each collection walks over all that the tests have imported
             given = session(f"s{number}")
             alive.append(weakref.ref(given))
             yield given
@@ -139,7 +150,7 @@ def test_no_input_is_held() -> None:
             gc.collect()
             assert sum(ref() is not None for ref in alive) <= 1
 
-    assert report(stream(), now=NOW)["drop_off"].n == 50
+    assert report(stream(), now=NOW)["drop_off"].n == 10
 
 
 def test_summaries_that_read_alike_share_a_tally() -> None:
@@ -256,6 +267,22 @@ def test_the_second_of_one_subject_is_left_out_and_counted() -> None:
     assert found["drop_off"].n == 1
     assert found["completion"].value == 1
     assert found.not_counted == {"duplicate": 2}
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_one_person_may_answer_the_questions_of_several_measures(stored: bool) -> None:
+    about = Transcript(id="t", request="help", at=NOW - MINUTE).about()
+    values = {"completion": TaskCompletion(completed=True, quality=4), "outcome": SessionOutcome(success=True)}
+    verdicts = {name: Verdict(value, "people", about=about) for name, value in values.items()}
+    given = [Stored(name, verdict) if stored else verdict for name, verdict in verdicts.items()]
+    found = report(given, now=NOW)
+    assert (found["completion"].value, found["outcome"].value, found.not_counted) == (1, 1, {})
+
+
+def test_a_measure_that_cannot_be_used_is_an_error_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evalr.reports.report.usable_measures", lambda: Plugins({}, {"lost": "needs 'x'"}))
+    with pytest.raises(PluginError, match="the measure 'lost' cannot be used: needs 'x'"):
+        report([session("a")], now=NOW, measures=["lost"])
 
 
 def test_what_is_neither_an_input_nor_a_result_is_refused() -> None:

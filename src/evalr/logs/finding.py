@@ -7,7 +7,7 @@ import zlib
 from os import PathLike
 from pathlib import Path
 
-from evalr.errors import AmbiguousLogError, LogError, UnknownLogError
+from evalr.errors import AmbiguousLogError, LogError, PluginError, UnknownLogError
 from evalr.logs.log import Log, Reader
 from evalr.plugins import Plugins, load_plugins
 
@@ -32,6 +32,7 @@ def read(path: str | PathLike[str], *, kind: str | None = None, strict: bool = F
         LogError: the log is missing, empty, or cannot be opened.
         UnknownLogError: no reader knows it.
         AmbiguousLogError: several readers claim it alike.
+        PluginError: the reader named `kind` cannot be loaded.
 
     Example:
         `for item in read("sessions.jsonl"): ...` yields `Session`s, `History`s, `Transcript`s and `Stored` results.
@@ -43,10 +44,12 @@ def find_reader(path: str | PathLike[str], kind: str | None = None) -> Reader:
     """The reader named `kind`, or else the one that is surest of the log.
 
     Raises:
-        LogError, UnknownLogError, AmbiguousLogError: as for `read`.
+        LogError, UnknownLogError, AmbiguousLogError, PluginError: as for `read`.
     """
     readers = installed_readers()
     if kind is not None:
+        if kind in readers.broken:
+            raise PluginError(f"the reader {kind!r} cannot be used: {readers.broken[kind]}")
         if kind not in readers.loaded:
             raise UnknownLogError(f"no reader is named {kind!r}; {_choices(readers.loaded, readers.broken)}")
         return readers.loaded[kind]

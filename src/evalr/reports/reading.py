@@ -23,7 +23,7 @@ PROGRESS_EVERY = 500
 COMPUTED = "computed"
 OUTSIDE, TIMELESS, LATER = "outside the period", "without a time", "after the reading time"
 
-Given: TypeAlias = Log | Iterable[Input | Stored | Result[Any]]
+Given: TypeAlias = Log | Iterable[Item | Result[Any]]
 
 
 class Track:
@@ -100,12 +100,12 @@ class Reading:
     def read(self, items: Given, progress: Progress | None) -> None:
         """Read everything, once."""
         source = items if isinstance(items, Log) else None
-        stream: Iterable[Item | Result[Any]] = items if source is not None else self._first_of_each(items)
+        stream: Iterable[Item] = items if isinstance(items, Log) else self._first_of_each(items)
         for count, item in enumerate(stream, start=1):
             if isinstance(item, Input):
                 self._read_input(item)
             else:
-                self._keep(item if isinstance(item, Stored) else self._placed(item))
+                self._keep(item)
             if progress is not None and count % PROGRESS_EVERY == 0:
                 progress(count if source is None else source.records, share_read(source))
 
@@ -168,10 +168,11 @@ class Reading:
                 self.attributes.update(about.attributes)
         return True
 
-    def _first_of_each(self, items: Iterable[Any]) -> Iterator[Any]:
+    def _first_of_each(self, items: Iterable[Item | Result[Any]]) -> Iterator[Item]:
         """The items without later ones of the same subject: what a reader of logs has already seen to."""
         seen: set[int] = set()
-        for item in items:
+        for given in items:
+            item = given if isinstance(given, Input | Stored) else self._placed(given)
             key = _identity(item)
             if key is not None:
                 if hash(key) in seen:
@@ -181,13 +182,12 @@ class Reading:
             yield item
 
 
-def _identity(item: Input | Stored | Result[Any]) -> Hashable:
+def _identity(item: Item) -> Hashable:
     if isinstance(item, Input):
         return item.about().subject
-    result = item.result if isinstance(item, Stored) else item
-    about = about_of(result)
+    about, result = item.result.about, item.result
     subject = None if about is None else about.subject
-    return None if subject is None else (subject, result.evaluator, result.version)
+    return None if subject is None else (subject, item.measure, result.evaluator, result.version)
 
 
 def share_read(log: Log | None) -> float | None:

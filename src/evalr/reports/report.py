@@ -9,7 +9,7 @@ from importlib import metadata
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from evalr.errors import InputError
+from evalr.errors import InputError, PluginError
 from evalr.estimates.estimate import Estimate, frame
 from evalr.estimates.interval import tail
 from evalr.estimates.words import count_words, plural, window_words
@@ -249,6 +249,7 @@ def report(
     Raises:
         LogError: the log cannot be read.
         InputError: a setting that no measure has, an unknown measure, a naive time, a level outside 0..1.
+        PluginError: a measure that was named cannot be used.
     """
     tail(level)
     if window is not None:
@@ -311,7 +312,7 @@ def _chosen(measures: Iterable[str | Measure] | None) -> tuple[dict[str, Measure
         elif each in installed.loaded:
             chosen[each] = installed.loaded[each]
         elif each in installed.broken:
-            raise InputError(f"the measure {each!r} cannot be used: {installed.broken[each]}")
+            raise PluginError(f"the measure {each!r} cannot be used: {installed.broken[each]}")
         else:
             raise InputError(f"no installed measure is named {each!r}; there are: {', '.join(installed.loaded)}")
     return chosen, {}
