@@ -7,9 +7,11 @@ import pickle
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import pytest
@@ -263,6 +265,44 @@ def test_summaries_made_alike_by_one_function_read_alike() -> None:
     assert above(1).estimate(above(1).tally([verdict(hits=2)])).value == 1
     with pytest.raises(InputError, match="other than"):
         above(2).estimate(above(1).tally([]))
+
+
+def more_than(limit: int) -> Callable[[int], bool]:
+    return lambda hits: hits > limit
+
+
+@pytest.mark.parametrize(
+    "held_by",
+    [
+        more_than,
+        lambda limit: Fraction(limit).__lt__,
+        lambda limit: partial(max, limit),
+        lambda limit: partial(max, key=limit),
+    ],
+    ids=["a function made by another", "a method", "a partial", "a partial's keyword"],
+)
+def test_what_a_held_function_holds_tells_summaries_apart(held_by: Callable[[int], Callable[[int], Any]]) -> None:
+    def reads(limit: int) -> Hashable:
+        held = held_by(limit)
+        return Rate("above", of=Note, hits=lambda v: held(v.hits or 0)).reads()
+
+    assert reads(1) == reads(1)
+    assert reads(1) != reads(2)
+
+
+def test_a_function_that_holds_itself_has_a_fingerprint() -> None:
+    def countdown(hits: int) -> int:
+        return countdown(hits - 1) if hits else 0
+
+    assert Rate("down", of=Note, hits=lambda v: countdown(v.hits or 0)).estimate([verdict(hits=2)]).value == 0
+
+
+def test_a_line_more_above_a_function_changes_no_fingerprint() -> None:
+    made: list[dict[str, Any]] = [{}, {}]
+    for names, text in zip(made, ("hits = lambda v: v.hits", "\n\nhits = lambda v: v.hits"), strict=True):
+        exec(compile(text, "measure.py", "exec"), names)
+    one, other = (Rate("hits", of=Note, hits=names["hits"]) for names in made)
+    assert one.estimate(other.tally([verdict(hits=1)])).value == 1
 
 
 def test_functions_on_one_line_are_told_apart() -> None:
