@@ -144,7 +144,7 @@ def test_a_pipe_is_not_looked_at_since_that_would_use_it_up(tmp_path: Path) -> N
     os.mkfifo(path)
     with pytest.raises(LogError, match="read only once: say what it is with --log KIND"):
         find_reader(path)
-    assert find_reader(path, "jsonl") is jsonl
+    assert find_reader(path, kind="jsonl") is jsonl
 
 
 # What ours claims

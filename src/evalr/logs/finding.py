@@ -37,10 +37,10 @@ def read(path: str | PathLike[str], *, kind: str | None = None, strict: bool = F
     Example:
         `for item in read("sessions.jsonl"): ...` yields `Session`s, `History`s, `Transcript`s and `Stored` results.
     """
-    return find_reader(path, kind).open(Path(path), strict=strict)
+    return find_reader(path, kind=kind).open(Path(path), strict=strict)
 
 
-def find_reader(path: str | PathLike[str], kind: str | None = None) -> Reader:
+def find_reader(path: str | PathLike[str], *, kind: str | None = None) -> Reader:
     """The reader named `kind`, or else the one that is surest of the log.
 
     Raises:
