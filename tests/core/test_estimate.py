@@ -43,6 +43,15 @@ def test_an_estimate_is_one_line_to_paste() -> None:
     )
 
 
+def test_a_level_that_is_not_the_usual_one_is_said_wherever_the_interval_is_shown() -> None:
+    other = replace(RATE, level=0.8)
+    assert str(other).startswith("completion 94.2% [93.1, 95.1] at 80% · 1,000 sessions")
+    for shown in (other, Groups("agent", {"ada": other})):
+        assert "<th>80% interval</th>" in shown._repr_html_()
+    assert "95%" not in str(RATE)
+    assert "<th>95% interval</th>" in RATE._repr_html_()
+
+
 def test_an_estimate_without_a_value_says_why() -> None:
     assert str(NOTHING) == "completion — · nothing was counted"
 

@@ -12,6 +12,9 @@ from evalr.estimates.words import Unit, count_words, interval_words, safe_text, 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+USUAL_LEVEL = 0.95
+"""The level that goes without saying."""
+
 Status = Literal["ok", "undefined", "not_reached", "degenerate", "inconsistent"]
 
 
@@ -45,7 +48,7 @@ class Estimate:
     value: float | None
     low: float | None = None
     high: float | None = None
-    level: float = 0.95
+    level: float = USUAL_LEVEL
     unit: Unit = "share"
     noun: str = "result"
     counts: Mapping[str, float] = field(default_factory=dict)
@@ -62,10 +65,11 @@ class Estimate:
     versions: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        """One line to paste: name, value, interval, counts, and what is missing."""
-        value = value_words(self.value, self.unit)
-        words = [self.name, value, interval_words(self.low, self.high, self.unit)]
-        line = " ".join(word for word in words if word)
+        """One line to paste: name, value, interval (with its level where that is not 95%), counts, what is missing."""
+        interval = interval_words(self.low, self.high, self.unit)
+        if interval and self.level != USUAL_LEVEL:
+            interval += f" at {100 * self.level:g}%"
+        line = " ".join(word for word in (self.name, value_words(self.value, self.unit), interval) if word)
         return " · ".join([line, *self.notes()])
 
     def notes(self) -> list[str]:
@@ -117,7 +121,7 @@ class Estimate:
         return frame([self.to_dict()])
 
     def _repr_html_(self) -> str:
-        return html_table(["", "value", "interval", "counted"], [html_row(self.name, self)])
+        return html_table(html_head("", self.level), [html_row(self.name, self)])
 
 
 class Groups(Mapping[str | None, Estimate]):
@@ -164,7 +168,8 @@ class Groups(Mapping[str | None, Estimate]):
     def _repr_html_(self) -> str:
         rows = [html_row(self.group_words(group), estimate) for group, estimate in self.items()]
         note = "<p>Groups overlap: a result may be in several.</p>" if self.overlap else ""
-        return html_table([self.by, "value", "interval", "counted"], rows) + note
+        level = next((estimate.level for estimate in self.values()), USUAL_LEVEL)
+        return html_table(html_head(self.by, level), rows) + note
 
 
 class Trend(Groups):
@@ -184,6 +189,11 @@ def frame(rows: list[dict[str, Any]]) -> DataFrame:
             raise
         raise MissingExtraError("frames need pandas: pip install 'evalr[pandas]'") from error
     return pd.DataFrame(rows)
+
+
+def html_head(label: str, level: float) -> list[str]:
+    """The heads of the columns of `html_row`."""
+    return [label, "value", f"{100 * level:g}% interval", "counted"]
 
 
 def html_row(label: str, estimate: Estimate) -> list[str]:

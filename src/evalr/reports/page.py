@@ -6,13 +6,11 @@ import html
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from evalr.estimates.estimate import html_row, html_table
+from evalr.estimates.estimate import html_head, html_row, html_table
 from evalr.reports.wording import account_words, empty_words, footer_words, header_words, row_label, shown_groups
 
 if TYPE_CHECKING:
     from evalr.reports.report import Report, Section
-
-HEAD = ["", "value", "interval", "counted"]
 
 
 def page(report: Report) -> str:
@@ -20,7 +18,11 @@ def page(report: Report) -> str:
     rows = [row for section in report.sections for row in _rows(section)]
     rows += [[label, "", "", reason] for label, reason in empty_words(report.sections)]
     below = [f"{name}: {text}" for name, text in account_words(report)] + [footer_words(report)]
-    return _paragraph(" · ".join(header_words(report))) + html_table(HEAD, rows) + "".join(map(_paragraph, below))
+    return (
+        _paragraph(" · ".join(header_words(report)))
+        + html_table(html_head("", report.level), rows)
+        + "".join(map(_paragraph, below))
+    )
 
 
 def _rows(section: Section) -> Iterator[list[str]]:
