@@ -641,6 +641,8 @@ def test_what_is_still_open_stays_in_the_share() -> None:
 def test_another_end_is_never_an_event_and_never_still_open() -> None:
     estimate = within.estimate(waits((2, "back"), (3, "closed"), (4, "back"), (5, "closed")))
     assert (estimate.value, estimate.counts["ended_otherwise"]) == (0.5, 2)
+    closed = replace(within, open=True).estimate(waits((2, "back"), (3, "closed"), (5, None), (12, None)))
+    assert closed.bounds == (2 / 4, 3 / 4)
     assert replace(within, open=True)(waits((2, "back"), (3, "closed"))) == 0.5
 
 
