@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import accumulate, groupby
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalr.errors import InputError
+
+if TYPE_CHECKING:
+    import difflib
 
 STEPS = 300_000_000
 """What one search may cost: about 0.6 seconds with cydifflib, for which a step is about two nanoseconds."""
@@ -185,6 +187,8 @@ def _matches(pairs: Sequence[Pair]) -> Sequence[Sequence[Match]] | None:
 
 def _metered_matches(a: Sequence[str], b: Sequence[str], left: int) -> tuple[list[Match], int]:
     """The matching blocks, and how many steps are left; a negative number says that the search was given up."""
+    import difflib
+
     count = Counter(b)
     equal_pairs = sum(times * count[item] for item, times in Counter(a).items())
     # For each item of a, cydifflib clears a row as long as b. difflib does not, and wins where few pairs are equal.
@@ -232,6 +236,8 @@ def _fast_matcher() -> type[difflib.SequenceMatcher[Any]]:
     except ModuleNotFoundError as error:
         if error.name != "cydifflib":
             raise
+        import difflib
+
         return difflib.SequenceMatcher
     matcher: type[difflib.SequenceMatcher[Any]] = cydifflib.SequenceMatcher
     return matcher
