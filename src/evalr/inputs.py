@@ -7,6 +7,7 @@ All are frozen. Events are kept in the order of their times; events at the same 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -358,22 +359,33 @@ class OpenProposals:
     """
 
     def __init__(self) -> None:
-        self.open: list[tuple[int, Activity]] = []
+        # By ref, or by position where there is none: each look takes the same time, however many are open.
+        self._open: dict[str | int, tuple[int, Activity]] = {}
+        self._unnamed: deque[int] = deque()
 
     def see(self, position: int, activity: Activity) -> tuple[int, Activity] | None:
         """Take the next activity in. Returns the proposal that it resolves, with its position, if it resolves one."""
+        ref = activity.ref
         if activity.kind == "proposal" and activity.role == "agent":
-            if activity.ref is None or all(proposal.ref != activity.ref for _, proposal in self.open):
-                self.open.append((position, activity))
+            if ref is None:
+                self._unnamed.append(position)
+            self._open.setdefault(position if ref is None else ref, (position, activity))
         elif activity.kind == "resolution":
-            for index, (_, proposal) in enumerate(self.open):
-                if proposal.ref == activity.ref:
-                    return self.open.pop(index)
+            if ref is not None:
+                return self._open.pop(ref, None)
+            if self._unnamed:
+                return self._open.pop(self._unnamed.popleft())
         return None
+
+    def oldest(self) -> Activity | None:
+        """The proposal that has been open for longest, if one is open."""
+        return next((proposal for _, proposal in self._open.values()), None)
 
     def close(self) -> list[tuple[int, Activity]]:
         """Take out and return all that are still open."""
-        left, self.open = self.open, []
+        left = list(self._open.values())
+        self._open.clear()
+        self._unnamed.clear()
         return left
 
 

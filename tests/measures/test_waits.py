@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from evalr import InputError, Verdict, scores
-from evalr.measures import Activity, Session, Wait, Waited, back_within, measure_wait, typical_wait, wait_evaluator
+from evalr.measures import (
+    Activity,
+    Session,
+    Wait,
+    Waited,
+    back_within,
+    measure_drop_off,
+    measure_wait,
+    typical_wait,
+    wait_evaluator,
+)
 from evalr.measures.waits import measure
 
 START = datetime(2026, 9, 28, 9, 0, tzinfo=UTC)
@@ -69,6 +79,40 @@ def test_one_wait_for_each_proposal_from_it_to_its_resolution() -> None:
 def test_proposals_without_a_ref_are_resolved_one_by_one_in_order() -> None:
     found = waits(act(0, "agent proposal"), act(1, "agent proposal"), act(4, "person resolution"))
     assert found == [("proposal", 0, 4, "returned"), ("proposal", 1, None, None), ("reply", 1, 4, "returned")]
+
+
+class CountedRef(str):
+    """A ref that counts how often one is compared with another."""
+
+    compared = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        CountedRef.compared += 1
+        return str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        CountedRef.compared += 1
+        return str.__ne__(self, other)
+
+
+def test_many_open_proposals_cost_no_more_each_than_few() -> None:
+    refs = [CountedRef(number) for number in range(1000)]
+    events = [(minute, "proposal", ref) for minute, ref in enumerate(refs)]
+    events += [(1000 + minute, "resolution", ref) for minute, ref in enumerate(reversed(refs[1:]))]
+    activities = [
+        Activity.model_construct(
+            at=minutes(minute), role="agent" if kind == "proposal" else "person", kind=kind, ref=ref
+        )
+        for minute, kind, ref in events
+    ]
+    given = session().model_copy(update={"activities": activities})
+    CountedRef.compared = 0
+    found = given.waits(now=minutes(5000))
+    assert sum(wait.ended == "returned" for wait in found if wait.of == "proposal") == 999
+    dropped = measure_drop_off(given, now=minutes(5000))
+    assert (dropped.cause, dropped.waited) == ("unresolved_proposal", 5000 * 60)
+    assert CountedRef.compared < 10 * len(events)
 
 
 def test_a_close_ends_every_wait_and_is_nobodys_return() -> None:

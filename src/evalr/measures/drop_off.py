@@ -75,8 +75,8 @@ def _drop_off(session: Session, window: timedelta, now: datetime) -> DropOff:
         return DropOff(outcome="continued", waited=0)
     if closed and answered is not None:
         return DropOff(outcome="continued", waited=min(window, answered - last_word).total_seconds())
-    if proposals.open:
-        _, proposal = proposals.open[0]
+    proposal = proposals.oldest()
+    if proposal is not None:
         return _open(now - proposal.at, window, "unresolved_proposal")
     if answered is None:
         return _open(now - last_word, window, "no_reply")
