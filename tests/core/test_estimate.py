@@ -69,9 +69,18 @@ def test_bounds_inside_the_interval_say_nothing_new() -> None:
 
 
 def test_log_text_stays_on_the_line() -> None:
-    for estimate in (replace(RATE, left_out={HOSTILE: 1}), replace(RATE, flags=(HOSTILE,))):
+    hostile = ({"left_out": {HOSTILE: 1}}, {"flags": (HOSTILE,)}, {"reason": HOSTILE}, {"clustered_by": {HOSTILE: 2}})
+    for estimate in (replace(RATE, **said) for said in hostile):
         assert str(estimate).isprintable()
         assert "{value}%s" in str(estimate)
+
+
+def test_a_line_stays_short_however_many_flags_and_reasons_there_are() -> None:
+    names = [f"name {number}" for number in range(10_000)]
+    line = str(replace(RATE, flags=tuple(names), left_out=dict.fromkeys(names, 2)))
+    assert len(line) < 1000
+    assert "2 name 19, 19,960 for 9,980 other reasons" in line
+    assert line.endswith("name 19 · and 9,980 more flags")
 
 
 def test_a_dict_has_every_field_in_types_that_json_takes() -> None:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 USUAL_LEVEL = 0.95
+_LONGEST_REASON = 500
+_MOST_NAMED = 20
+"""Reasons and flags may come from a log, and a line to paste names no more of either."""
 """The level that goes without saying."""
 
 Status = Literal["ok", "undefined", "not_reached", "degenerate", "inconsistent"]
@@ -76,10 +79,12 @@ class Estimate:
         """What stands beside the number: counts, the reason, what was left out and could change, flags."""
         notes = [self.counted_words()] if self.n or not self.reason else []
         if self.reason:
-            notes.append(self.reason)
+            notes.append(safe_text(self.reason, longest=_LONGEST_REASON))
         if self.left_out:
             notes.append(self._left_out_words())
-        return notes + [safe_text(flag.replace("_", " ")) for flag in self.flags]
+        flags = [safe_text(flag.replace("_", " ")) for flag in self.flags[:_MOST_NAMED]]
+        hidden = len(self.flags) - len(flags)
+        return notes + flags + ([f"and {count_words(hidden, 'more flag')}"] if hidden else [])
 
     def counted_words(self) -> str:
         """`970 waits of 136 sessions, 41 pending`."""
@@ -97,7 +102,11 @@ class Estimate:
 
     def _left_out_words(self) -> str:
         """`left out: 44 pending (17.1% to 51.2% with them)`: how far they could move the value, where that is far."""
-        words = "left out: " + ", ".join(f"{count:,} {safe_text(reason)}" for reason, count in self.left_out.items())
+        named = list(self.left_out.items())[:_MOST_NAMED]
+        words = "left out: " + ", ".join(f"{count:,} {safe_text(reason)}" for reason, count in named)
+        if len(self.left_out) > len(named):
+            others = sum(self.left_out.values()) - sum(count for _, count in named)
+            words += f", {others:,} for {count_words(len(self.left_out) - len(named), 'other reason')}"
         if self.bounds is None or self.low is None or self.high is None:
             return words
         lowest, highest = self.bounds
@@ -107,7 +116,7 @@ class Estimate:
 
     def cluster_words(self) -> str:
         """Over what the interval is computed, where several rows may share a cluster: `311 users`."""
-        return " and ".join(count_words(count, noun) for noun, count in self.clustered_by.items() if count)
+        return " and ".join(count_words(count, safe_text(noun)) for noun, count in self.clustered_by.items() if count)
 
     def to_dict(self) -> dict[str, Any]:
         """Every field, in plain types that JSON takes."""
@@ -191,16 +200,16 @@ def frame(rows: list[dict[str, Any]]) -> DataFrame:
     return pd.DataFrame(rows)
 
 
-def html_head(label: str, level: float) -> list[str]:
+def html_head(title: str, level: float) -> list[str]:
     """The heads of the columns of `html_row`."""
-    return [label, "value", f"{100 * level:g}% interval", "counted"]
+    return [title, "value", f"{100 * level:g}% interval", "counted"]
 
 
-def html_row(label: str, estimate: Estimate) -> list[str]:
+def html_row(title: str, estimate: Estimate) -> list[str]:
     """One table row of plain texts."""
     unit = estimate.unit
     return [
-        label,
+        title,
         value_words(estimate.value, unit),
         interval_words(estimate.low, estimate.high, unit),
         " · ".join(estimate.notes()),
