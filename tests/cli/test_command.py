@@ -42,6 +42,15 @@ def test_a_report(log: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "\x1b" not in out
 
 
+def test_a_window_is_a_setting_like_any_other(log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["report", log, "--now", NOW, "--json"]
+    as_option, as_setting = run(capsys, *asked, "--window", "30m"), run(capsys, *asked, "--set", "window=30m")
+    assert as_setting == as_option
+    code, _, err = run(capsys, *asked, "--window", "30m", "--set", "window=1h")
+    assert code == 2
+    assert "--window and --set window=" in err
+
+
 def test_options_reach_the_report(log: str, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--now", NOW, "--window", "30m", "--since", "2026-11-01", "--until", "2026-11-20T00:00+01:00"]
     options += ["--by", "agent", "--cluster", "user", "--level", "0.9", "--measure", "waits", "--log", "jsonl"]
@@ -220,6 +229,25 @@ def test_a_reader_that_goes_away_is_no_error(log: str) -> None:
     assert process.stderr.read() == ""
     process.stderr.close()
     assert process.wait(60) == 141
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device here is always full")
+@pytest.mark.parametrize("what", ["report", "gate", "help"])
+def test_a_disk_that_is_full_is_one_line_and_no_gate_that_was_not_cleared(log: str, what: str) -> None:
+    arguments = {"report": ["report", log], "gate": ["gate", "drop_off<1%", log], "help": ["--help"]}[what]
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        process = start(*arguments, stdout=full, stderr=subprocess.PIPE)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (2, "evalr: the output cannot be written: No space left on device\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell of another kind")
+def test_streams_that_are_closed_change_no_exit_code(log: str) -> None:
+    command = [sys.executable, "-m", "evalr.cli"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    for arguments, code in ((["report", log], 0), (["gate", "drop_off<0.1%", log], 1), (["report", "missing"], 2)):
+        shell = ["sh", "-c", 'exec "$0" "$@" >&- 2>&-', *command, *arguments]
+        assert subprocess.run(shell, env=environment, check=False).returncode == code
 
 
 def test_a_terminal_that_cannot_show_a_character_shows_its_escape(log: str, monkeypatch: pytest.MonkeyPatch) -> None:

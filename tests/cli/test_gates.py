@@ -56,6 +56,9 @@ def test_a_bar_is_read_in_the_unit_of_the_estimate(text: str, unit: str, bar: fl
         ("300", "seconds"),
         ("50%", "turns"),
         ("nan", "share"),
+        ("nan", "number"),
+        ("inf", "number"),
+        ("-1e999", "turns"),
     ],
 )
 def test_a_bar_in_another_unit_is_refused(text: str, unit: str) -> None:

@@ -219,11 +219,14 @@ def _report(
     for measure in usable_measures().loaded.values():
         defaults |= measure.settings
     given = dict(read_setting(text, defaults) for text in settings or ())
+    if window is not None:
+        if "window" in given:
+            raise InputError("--window and --set window=... set the same: leave one of them out")
+        given["window"] = read_length(window)
     with shown_progress(log) as progress:
         return report(
             log,
             measures=measures or None,
-            window=None if window is None else read_length(window),
             now=_time(now),
             since=_time(since),
             until=_time(until),

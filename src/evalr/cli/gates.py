@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import isfinite, nan
 from typing import Literal
 
 from evalr.cli.endings import NOT_CLEARED, UNUSABLE
@@ -80,8 +81,11 @@ def read_bar(text: str, estimate: Estimate) -> float:
     percent = text.endswith("%")
     try:
         number = float(text.removesuffix("%"))
-    except ValueError as error:
-        raise InputError(f"{estimate.name}: the bar {text!r} is not a number: {CONDITION_RULE}") from error
+    except ValueError:
+        number = nan
+    # A bar of infinity would let anything pass, and one that is no number nothing.
+    if not isfinite(number):
+        raise InputError(f"{estimate.name}: the bar {text!r} is not a number: {CONDITION_RULE}")
     if estimate.unit != "share":
         if percent:
             raise InputError(f"{estimate.name} is in {estimate.unit}, not a share: write the bar without %")
