@@ -60,7 +60,7 @@ def prompt(session: Session) -> Prompt:
     return Prompt(within=answered.at - asked.at <= timedelta(minutes=1))
 
 
-prompt_rate = Rate("prompt", of=Prompt, hits=lambda v: v.within, label="answered within a minute", noun="ticket")
+prompt_rate = Rate("prompt", of=Prompt, hits=lambda v: v.within, title="answered within a minute", noun="ticket")
 
 reader = DeskReader()
 measure = Measure(

@@ -755,3 +755,32 @@ def test_a_rate_and_its_limits_are_shares(rows: list[Any]) -> None:
     if estimate.value is not None and estimate.bounds is not None:
         assert estimate.bounds[0] <= estimate.value <= estimate.bounds[1]
     json.dumps(estimate.to_dict(), allow_nan=False)
+
+
+# -- groups that are themselves clusters -----------------------------------------------------------------------------
+
+
+def test_a_group_of_one_user_is_clustered_by_what_it_is_made_of() -> None:
+    results = [verdict(Answer(ok=number % 3 > 0), id=str(number), user=f"u{number % 2}") for number in range(40)]
+    groups = share.by(results, "user")
+    assert [(group, each.status, each.clusters) for group, each in groups.items()] == [
+        ("u0", "ok", 20),
+        ("u1", "ok", 20),
+    ]
+    parts = [
+        verdict(Answer(ok=number % 3 > 0), id=str(number), user="u", session=f"s{number % 4}") for number in range(40)
+    ]
+    assert share.by(parts, "user")["u"].clusters == 4
+    assert share.by(parts, "session")["s1"].clusters == 10
+    named = share.by(results, "user", cluster="user")
+    assert {each.status for each in named.values()} == {"degenerate"}
+
+
+def test_folded_rows_are_called_by_their_unit() -> None:
+    results = [verdict(Answer(ok=True), id=str(number), attributes={"task": f"t{number % 5}"}) for number in range(10)]
+    assert "· 5 tasks ·" in str(share.estimate(results, per="task", fold="all"))
+
+
+def test_tallies_add_up_by_sum() -> None:
+    parts = [share.tally([verdict(Answer(ok=number > 1), id=str(number))]) for number in range(4)]
+    assert share.estimate(sum(parts)).counts == {"hits": 2, "total": 4}

@@ -294,8 +294,13 @@ def test_the_evaluator_stamps_who_when_and_about_whom() -> None:
     assert isinstance(verdict, Verdict)
     assert (verdict.evaluator, verdict.version, verdict.as_of) == ("drop_off", "1:3600s", minutes(90))
     assert verdict.about == given_session.about()
-    assert [score.name for score in scores(verdict)] == ["drop_off.outcome", "drop_off.cause", "drop_off.waited"]
-    assert [score.value for score in scores(verdict)] == ["dropped", "no_reply", 5400]
+    assert [score.name for score in scores(verdict)] == [
+        "drop_off.outcome",
+        "drop_off.cause",
+        "drop_off.waited",
+        "drop_off.came_late",
+    ]
+    assert [score.value for score in scores(verdict)] == ["dropped", "no_reply", 5400, False]
 
 
 def test_the_default_clock_is_read_for_every_session() -> None:
@@ -356,7 +361,7 @@ def test_the_share_lies_where_the_pending_sessions_could_put_it(logs: list[list[
 
 def test_the_measure_names_its_window_and_says_what_a_log_without_ends_means() -> None:
     headline, decided = measure.summaries(window=timedelta(minutes=90))
-    assert headline.label == "drop-off after 1h30m"
+    assert headline.title == "drop-off after 1h30m"
     assert (headline.name, decided.name) == ("drop_off", "drop_off_decided")
     assert headline([DropOff(outcome="continued", waited=5400)]) == 0
     assert measure.marker is not None
@@ -388,3 +393,24 @@ def test_real_sessions_end_as_known(real_logs: Path, read: str, words: str, wind
             later = at_read.model_copy(update={"read_at": None})
             found[measure_drop_off(later, window=window, now=at_read.read_at + timedelta(days=7)).outcome] += 1
     assert dict(found) == known
+
+
+# -- the window of verdicts and of the summary -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("within", [5, 10, 20, 30])
+def test_the_share_is_that_of_its_own_window_whatever_the_verdicts_were_measured_with(within: int) -> None:
+    replies = [*range(1, 35), *[None] * 6]
+    sessions = [
+        session(act(0, "agent"), *([] if reply is None else [act(reply, "person")]), user=f"u{number}")
+        for number, reply in enumerate(replies)
+    ]
+    window = timedelta(minutes=within)
+    narrow = [measure_drop_off(each, window=timedelta(minutes=10), now=minutes(600)) for each in sessions]
+    own = [measure_drop_off(each, window=window, now=minutes(600)) for each in sessions]
+    assert drop_off_share.estimate(narrow, within=window).value == drop_off_rate(own)
+
+
+def test_only_a_session_without_a_reply_in_time_has_one_too_late() -> None:
+    with pytest.raises(ValidationError, match="too late"):
+        DropOff(outcome="continued", came_late=True)

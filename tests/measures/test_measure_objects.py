@@ -40,7 +40,7 @@ def test_its_summaries_read_its_verdicts_and_say_what_they_count(name: str) -> N
     measure = MEASURES.loaded[name]
     for summary in summaries(measure):
         assert summary.of is measure.verdict
-        assert summary.label
+        assert summary.title
         assert summary.noun != "result"
         assert summary.estimate([]).status == "undefined"
     assert verdict_fields(measure.verdict)
@@ -58,7 +58,7 @@ def test_a_measure_takes_the_settings_that_are_its_own() -> None:
     assert drop_off.settled({}) == {"window": drop_off.settings["window"]}
     assert drop_off.reads is drop_off.input
     waits = MEASURES.loaded["waits"]
-    assert waits.reads is waits.source is not waits.input
+    assert waits.reads is waits.whole is not waits.input
 
 
 def test_a_verdict_type_that_no_score_could_read_is_refused_at_once() -> None:

@@ -20,12 +20,12 @@ from evalr.measures import (
 from evalr.measures.session_outcome import measure
 
 OUTCOMES = [
-    SessionOutcome(success=True, user_turns=1),
-    SessionOutcome(success=True, user_turns=3, corrections=1),
+    SessionOutcome(success=True, user_turns=1, corrections=0, escalated=False),
+    SessionOutcome(success=True, user_turns=3, corrections=1, escalated=False),
     SessionOutcome(
         success=False, user_turns=2, corrections=3, escalated=True, failure_type="tool", failure_reason="It broke"
     ),
-    SessionOutcome(success=True, user_turns=4),
+    SessionOutcome(success=True, user_turns=4, corrections=0, escalated=False),
 ]
 
 
@@ -34,6 +34,13 @@ def test_shares_of_sessions() -> None:
     assert escalation_rate(OUTCOMES) == 0.25
     assert correction_rate(OUTCOMES) == 0.5
     assert corrections(OUTCOMES) == 1
+
+
+def test_what_nobody_recorded_is_unknown_and_not_none_at_all() -> None:
+    for summary in (escalation_rate, correction_rate, corrections):
+        estimate = summary.estimate([SessionOutcome(success=True), *OUTCOMES])
+        assert estimate.left_out == {"unknown": 1}
+        assert estimate.value == summary(OUTCOMES)
 
 
 def test_a_session_that_failed_can_no_longer_be_resolved() -> None:
@@ -74,7 +81,7 @@ def test_the_measure_needs_a_judge_or_people() -> None:
     assert [summary.name for summary in measure.summaries()] == [
         "outcome",
         "outcome_escalation",
-        "outcome_correction",
+        "outcome_corrected",
         "outcome_corrections",
         "outcome_turns",
     ]

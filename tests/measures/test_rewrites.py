@@ -382,7 +382,7 @@ def test_the_measure_splits_histories_and_names_its_window() -> None:
     evaluator = measure.evaluator(now=minutes(6), window=HOUR, threshold=0.2)
     results = [evaluator.evaluate_inline(draft) for draft in drafts]
     headline, followed, first_tenth = measure.summaries(window=HOUR, threshold=0.2)
-    assert (headline.name, headline.label) == ("rewrites", "rewritten within 1h")
+    assert (headline.name, headline.title) == ("rewrites", "rewritten within 1h")
     assert (headline(results), followed(results), first_tenth(results)) == (1, 1, 300)
 
 

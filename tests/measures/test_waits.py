@@ -264,7 +264,7 @@ def test_the_measure_splits_sessions_and_keeps_the_window_to_its_summaries() -> 
     verdict = measure.evaluator(now=minutes(60), window=timedelta(minutes=5)).evaluate_inline(wait)
     assert verdict.version == "1"
     within, typical = measure.summaries(window=timedelta(minutes=5))
-    assert (within([verdict]), within.label, typical([verdict])) == (0, "came back within 5m", 600)
+    assert (within([verdict]), within.title, typical([verdict])) == (0, "came back within 5m", 600)
 
 
 # -- a real log ------------------------------------------------------------------------------------------------------

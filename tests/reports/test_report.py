@@ -61,7 +61,7 @@ def completion(name: str, completed: bool, **more: Any) -> Verdict[TaskCompletio
 
 
 def labels(found: Report) -> list[str]:
-    return [row.label for row in found.rows]
+    return [row.title for row in found.rows]
 
 
 # Which measures, and in which order
@@ -238,7 +238,7 @@ def test_results_that_name_no_measure_are_placed_by_their_evaluator_or_their_typ
     by_type = replace(completion("a", True), evaluator="somebody")
     found = report([by_type, Failure("timed out", "completion", "1"), Failure("lost", "unheard of")], now=NOW)
     assert found.unread == {"unheard of": 1}
-    assert {row.source for row in found.rows} == {"somebody@1", "completion@1"}
+    assert {row.evaluator for row in found.rows} == {"somebody@1", "completion@1"}
     assert "results of no measure that is installed: unheard of (1)" in found.text(width=200)
 
 
@@ -246,7 +246,7 @@ def test_several_versions_are_shown_apart_and_never_pooled() -> None:
     verdicts = [completion(f"t{n}", n < 2, version="1") for n in range(4)]
     verdicts += [completion(f"t{n}", True, version="2") for n in range(4)]
     found = report(verdicts, now=NOW)
-    values = {row.source: row.estimate.value for row in found.rows if row.estimate.name == "completion"}
+    values = {row.evaluator: row.estimate.value for row in found.rows if row.estimate.name == "completion"}
     assert values == {"completion@1": 0.5, "completion@2": 1.0}
     assert found["completion"].status == "undefined"
     assert "not pooled: completion@1 (4), completion@2 (4)" in (found["completion"].reason or "")
@@ -332,7 +332,7 @@ def test_a_split_or_marker_that_raises_is_a_failure_of_that_input(broken: str) -
         raise RuntimeError("split hairs")
 
     parts: dict[str, dict[str, Any]] = {
-        "split": {"source": Session, "split": raises},
+        "split": {"whole": Session, "split": raises},
         "marker": {"marker": Marker(seen=raises, without="")},
     }
     found = report([session("a"), session("b")], now=NOW, measures=[length_measure(fails_on_b, **parts[broken])])

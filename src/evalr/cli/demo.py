@@ -51,7 +51,7 @@ def _write(path: Path, seed: int) -> None:
 
 def truth_lines(found: Report) -> Iterator[str]:
     """The truth beside the estimates, and how many intervals hold it."""
-    labels = {row.estimate.name: row.label for row in found.rows}
+    titles = {row.estimate.name: row.title for row in found.rows}
     rows = []
     held = 0
     for name, true in truth().items():
@@ -60,7 +60,7 @@ def truth_lines(found: Report) -> Iterator[str]:
         held += inside
         interval = interval_words(estimate.low, estimate.high, estimate.unit)
         measured, shown = value_words(estimate.value, estimate.unit), value_words(true, estimate.unit)
-        rows.append((labels[name], measured, interval, shown, "inside" if inside else "outside"))
+        rows.append((titles[name], measured, interval, shown, "inside" if inside else "outside"))
     yield "The log is made up, and what is true of it is known:"
     table = [("", "measured", "interval", "truth", ""), *rows]
     widths = [max(cells(row[column]) for row in table) for column in range(5)]

@@ -10,7 +10,7 @@ from evalr.estimates.words import plural, safe_text, window_words
 from evalr.logs import installed_readers
 from evalr.measures.measure import Measure
 from evalr.reports.fitting import cells, padded
-from evalr.reports.lane import label_of
+from evalr.reports.lane import title_of
 from evalr.reports.usable import usable_measures
 from evalr.summaries import Summary
 
@@ -56,7 +56,7 @@ def _measure_lines(measure: Measure) -> Iterator[str]:
     yield f"    needs     {_needs(measure)}"
     for place, summary in enumerate(measure.summaries(**measure.settled({}))):
         begin = "names" if place == 0 else ""
-        yield f"    {begin:<9} {padded(summary.name, 20)}  {safe_text(label_of(summary))}"
+        yield f"    {begin:<9} {padded(summary.name, 20)}  {safe_text(title_of(summary))}"
     if measure.settings:
         yield f"    settings  {', '.join(f'{name}={_plain(value)}' for name, value in measure.settings.items())}"
     if measure.evaluator is not None:

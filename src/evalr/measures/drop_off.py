@@ -22,17 +22,21 @@ class DropOff(BaseModel):
     """How a session ended: dropped (and why), continued, or pending while it is too soon to tell.
 
     `waited` is how long the agent's clock ran, in seconds: from its last activity, or from a proposal that is still
-    open where that is older, to a person's return or to the reading time.
+    open where that is older, to a person's return or to the reading time. `came_late` says that this return was after
+    the window: such a session dropped, though its wait has ended.
     """
 
     outcome: Literal["dropped", "continued", "pending"]
     cause: Literal["no_reply", "unresolved_proposal"] | None = None
     waited: float | None = Field(default=None, ge=0, allow_inf_nan=False, repr=False)
+    came_late: bool = Field(default=False, repr=False)
 
     @model_validator(mode="after")
     def _drops_have_a_cause(self) -> DropOff:
         if (self.outcome == "dropped") != (self.cause is not None):
             raise ValueError("a session that dropped has a cause, and only such a session")
+        if self.came_late and self.cause != "no_reply":
+            raise ValueError("only a session that dropped for want of a reply can have had one too late")
         return self
 
 
@@ -83,7 +87,7 @@ def _drop_off(session: Session, window: timedelta, now: datetime) -> DropOff:
     waited = answered - last_word
     if waited <= window:
         return DropOff(outcome="continued", waited=waited.total_seconds())
-    return DropOff(outcome="dropped", cause="no_reply", waited=waited.total_seconds())
+    return DropOff(outcome="dropped", cause="no_reply", waited=waited.total_seconds(), came_late=True)
 
 
 def _open(waited: timedelta, window: timedelta, cause: Literal["no_reply", "unresolved_proposal"]) -> DropOff:
@@ -110,7 +114,7 @@ drop_off_rate = Rate(
     of=DropOff,
     hits=lambda v: v.outcome == "dropped",
     leaves_out=lambda v: "pending" if v.outcome == "pending" else None,
-    label="drop-off, decided only",
+    title="drop-off, decided only",
     noun="session",
 )
 """The share of decided sessions that dropped off: pending ones are left out, which flatters while a log is young."""
@@ -119,22 +123,22 @@ drop_off_share = TimeTo(
     "drop_off",
     of=DropOff,
     after=lambda v: v.waited,
-    end=lambda v: "continued" if v.outcome == "continued" else None,
+    end=lambda v: "continued" if v.outcome == "continued" or v.came_late else None,
     event="continued",
     within=WINDOW,
     open=True,
-    label="drop-off",
+    title="drop-off",
     noun="session",
 )
 """The share of sessions without a return within the window, pending ones kept for as long as they were followed.
 
-The same number as `drop_off_rate` when none is pending. `within` is at most the window of the verdicts.
+The same number as `drop_off_rate` when none is pending and `within` is the window of the verdicts.
 """
 
 
 def _summaries(*, window: timedelta) -> Sequence[Summary[Any]]:
-    label = f"drop-off after {window_words(window)}"
-    return (replace(drop_off_share, within=window, label=label), drop_off_rate)
+    title = f"drop-off after {window_words(window)}"
+    return (replace(drop_off_share, within=window, title=title), drop_off_rate)
 
 
 measure = Measure(

@@ -47,8 +47,8 @@ class Measure:
         settings: what can be set, with the defaults, such as `{"window": timedelta(hours=1)}`.
         evaluator: given `now` (a datetime or a clock) and the settings as keywords, its evaluator; None where it takes
             a judge or people, whose verdicts the log must then hold.
-        source: the type of input that a log yields, where `split` makes the evaluator's inputs from it.
-        split: from a source and the reading time, the inputs that are parts of it.
+        whole: the type of input that a log yields, where `split` makes the evaluator's inputs of it.
+        split: from a whole and the reading time, the inputs that are parts of it.
         marker: see `Marker`.
     """
 
@@ -59,19 +59,19 @@ class Measure:
     summaries: Callable[..., Sequence[Summary[Any]]]
     settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     evaluator: Callable[..., FunctionEvaluator[Any, Any]] | None = None
-    source: type[Input] | None = None
+    whole: type[Input] | None = None
     split: Callable[[Any, datetime], Iterable[Input]] | None = None
     marker: Marker | None = None
 
     def __post_init__(self) -> None:
         verdict_fields(self.verdict)
-        if (self.source is None) != (self.split is None):
-            raise InputError(f"measure {self.name!r}: source= and split= belong together")
+        if (self.whole is None) != (self.split is None):
+            raise InputError(f"measure {self.name!r}: whole= and split= belong together")
 
     @property
     def reads(self) -> type[Input]:
         """The type of input that a log must yield for it."""
-        return self.source or self.input
+        return self.whole or self.input
 
     def settled(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Its settings: those given that are its own, else the defaults."""

@@ -156,14 +156,14 @@ rewrite_rate = Rate(
     hits=lambda v: v.rewritten,
     total=lambda v: v.agent_revisions,
     pending=lambda v: v.pending,
-    label="rewritten",
+    title="rewritten",
     noun="draft",
     parent="history",
 )
 """The share of the agent's revisions that people rewrote, pooled over artifacts."""
 
 followed_rate = replace(
-    rewrite_rate, name="rewrites_followed", hits=lambda v: v.followed, label="edited by a person at all"
+    rewrite_rate, name="rewrites_followed", hits=lambda v: v.followed, title="edited by a person at all"
 )
 """The share of the agent's revisions that a person edited at all, an undone edit included."""
 
@@ -174,7 +174,7 @@ time_to_rewrite = TimeTo(
     end=lambda v: v.ended,
     event="rewritten",
     quantile=0.1,
-    label="time to rewrite",
+    title="time to rewrite",
     noun="draft",
     parent="history",
 )
@@ -183,9 +183,9 @@ time_to_rewrite = TimeTo(
 
 def _summaries(*, window: timedelta, **_: Any) -> Sequence[Summary[Any]]:
     return (
-        replace(rewrite_rate, label=f"rewritten within {window_words(window)}"),
-        replace(followed_rate, label=f"edited within {window_words(window)}"),
-        replace(time_to_rewrite, label="time until 10% were rewritten"),
+        replace(rewrite_rate, title=f"rewritten within {window_words(window)}"),
+        replace(followed_rate, title=f"edited within {window_words(window)}"),
+        replace(time_to_rewrite, title="time until 10% were rewritten"),
     )
 
 
@@ -197,6 +197,6 @@ measure = Measure(
     summaries=_summaries,
     settings={"window": WINDOW, "threshold": THRESHOLD},
     evaluator=rewrite_evaluator,
-    source=History,
+    whole=History,
     split=lambda history, now: history.drafts(now=now),
 )

@@ -16,10 +16,10 @@ class SessionOutcome(BaseModel):
     """How a session ended for the person, as a judge or people see it."""
 
     success: bool = Field(description="The person's task was resolved")
-    corrections: int = Field(
-        default=0, ge=0, description="Turns in which the person corrected or redirected an earlier response"
+    corrections: int | None = Field(
+        default=None, ge=0, description="Turns in which the person corrected or redirected an earlier response"
     )
-    escalated: bool = Field(default=False, description="The session was handed to a person")
+    escalated: bool | None = Field(default=None, description="The session was handed to a person")
     user_turns: int | None = Field(default=None, ge=0, description="The person's turns until it was resolved, or ended")
     failure_type: str | None = Field(default=None, description="What kind of failure it was, where it failed")
     failure_reason: str | None = Field(default=None, description="Why it failed, where it failed")
@@ -31,16 +31,20 @@ class SessionOutcome(BaseModel):
         return self
 
 
-success_rate = Rate("outcome", of=SessionOutcome, hits=lambda v: v.success, label="success", noun="session")
+success_rate = Rate("outcome", of=SessionOutcome, hits=lambda v: v.success, title="success", noun="session")
 """The share of sessions that succeeded."""
 
 escalation_rate = Rate(
-    "outcome_escalation", of=SessionOutcome, hits=lambda v: v.escalated, label="escalated", noun="session"
+    "outcome_escalation", of=SessionOutcome, hits=lambda v: v.escalated, title="escalated", noun="session"
 )
 """The share of sessions that were handed to a person."""
 
 correction_rate = Rate(
-    "outcome_correction", of=SessionOutcome, hits=lambda v: v.corrections > 0, label="corrected", noun="session"
+    "outcome_corrected",
+    of=SessionOutcome,
+    hits=lambda v: None if v.corrections is None else v.corrections > 0,
+    title="corrected",
+    noun="session",
 )
 """The share of sessions in which the person corrected the agent at least once."""
 
@@ -48,7 +52,7 @@ corrections = Mean(
     "outcome_corrections",
     of=SessionOutcome,
     value=lambda v: v.corrections,
-    label="corrections a session",
+    title="corrections a session",
     noun="session",
 )
 """The mean number of corrections in a session."""
@@ -61,7 +65,7 @@ turns_to_resolution = TimeTo(
     end=lambda v: "resolved" if v.success else "failed",
     event="resolved",
     unit="turns",
-    label="turns to resolution",
+    title="turns to resolution",
     noun="session",
 )
 """The number of the person's turns by which half of all sessions were resolved."""

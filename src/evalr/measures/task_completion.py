@@ -23,7 +23,7 @@ class TaskCompletion(BaseModel):
 
 
 completion_rate = Rate(
-    "completion", of=TaskCompletion, hits=lambda v: v.completed, label="task completion", noun="session"
+    "completion", of=TaskCompletion, hits=lambda v: v.completed, title="task completion", noun="session"
 )
 """The share of sessions completed."""
 
@@ -32,7 +32,7 @@ completion_quality = Mean(
     of=TaskCompletion,
     value=lambda v: v.quality,
     bounds=(1, 5),
-    label="quality, from 1 to 5",
+    title="quality, from 1 to 5",
     noun="session",
 )
 """The mean quality, from 1 to 5."""
@@ -43,9 +43,7 @@ def completion_pass_k(k: int, *, per: Per = "task") -> Rate[TaskCompletion]:
 
     `per` says which attribute names the task.
     """
-    return replace(
-        completion_rate, name=f"completion_pass_{k}", label=f"pass^{k}", per=per, fold=pass_k(k), noun="task"
-    )
+    return replace(completion_rate, name=f"completion_pass_{k}", title=f"pass^{k}", per=per, fold=pass_k(k))
 
 
 def _summaries() -> Sequence[Summary[Any]]:

@@ -48,17 +48,17 @@ back_within = TimeTo(
     end=lambda v: None if v.ended == "still_open" else v.ended,
     event="returned",
     within=WINDOW,
-    label="came back",
+    title="came back",
     noun="wait",
 )
 """The share of waits after which the person came back within the window."""
 
-typical_wait = replace(back_within, name="waits_median", within=None, label="typical wait (median)")
+typical_wait = replace(back_within, name="waits_median", within=None, title="typical wait (median)")
 """The time by which the person had come back after half of all waits."""
 
 
 def _summaries(*, window: timedelta) -> Sequence[Summary[Any]]:
-    return (replace(back_within, within=window, label=f"came back within {window_words(window)}"), typical_wait)
+    return (replace(back_within, within=window, title=f"came back within {window_words(window)}"), typical_wait)
 
 
 def _evaluator(*, now: Now, window: timedelta) -> FunctionEvaluator[Wait, Waited]:
@@ -73,6 +73,6 @@ measure = Measure(
     summaries=_summaries,
     settings={"window": WINDOW},
     evaluator=_evaluator,
-    source=Session,
+    whole=Session,
     split=lambda session, now: session.waits(now=now),
 )

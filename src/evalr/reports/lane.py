@@ -20,21 +20,26 @@ class Row:
 
     Attributes:
         measure: the measure's name.
-        source: who gave the verdicts, as evaluator@version; "computed" where the report itself did.
-        label: what the summary is called.
+        evaluator: who gave the verdicts, as evaluator@version; "computed" where the report itself did.
+        title: what the summary is called.
         estimate: of everything that was read; its `name` is the summary's, which gates use.
         groups: the same by group, None where no group was asked for or nothing has the attribute.
     """
 
     measure: str
-    source: str
-    label: str
+    evaluator: str
+    title: str
     estimate: Estimate
     groups: Groups | None = None
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """One plain dict for the whole, and one for each group."""
-        about = {"measure": self.measure, "summary": self.estimate.name, "label": self.label, "source": self.source}
+        about = {
+            "measure": self.measure,
+            "summary": self.estimate.name,
+            "title": self.title,
+            "evaluator": self.evaluator,
+        }
         rows = [about | {"by": None, "group": None} | self.estimate.to_dict()]
         if self.groups is not None:
             rows += [about | {"by": self.groups.by} | group for group in self.groups.to_dicts()]
@@ -42,7 +47,7 @@ class Row:
 
 
 class Lane:
-    """Results of one measure and one source. Summaries that read alike share a tally; no result is held.
+    """Results of one measure and one evaluator. Summaries that read alike share a tally; no result is held.
 
     A result that a summary refuses breaks the lane: its sums would be wrong, so its rows say why instead.
     """
@@ -83,11 +88,11 @@ class Lane:
         except Exception as error:  # noqa: BLE001  another package's summary may raise anything; its rows say so
             self.broken = f"{describe(result)}: {type(error).__name__}: {error}"
 
-    def rows(self, source: str, level: float) -> tuple[Row, ...]:
+    def rows(self, evaluator: str, level: float) -> tuple[Row, ...]:
         """A row for each summary."""
-        return tuple(self._row(summary, source, level) for summary in self.summaries)
+        return tuple(self._row(summary, evaluator, level) for summary in self.summaries)
 
-    def _row(self, summary: Summary[Any], source: str, level: float) -> Row:
+    def _row(self, summary: Summary[Any], evaluator: str, level: float) -> Row:
         estimate, groups, broken = None, None, self.broken
         if broken is None:
             try:
@@ -99,7 +104,9 @@ class Lane:
                 broken = f"{type(error).__name__}: {error}"
         if estimate is None or broken is not None:
             estimate = undefined(summary, level, broken or "")
-        return Row(measure=self.measure.name, source=source, label=label_of(summary), estimate=estimate, groups=groups)
+        return Row(
+            measure=self.measure.name, evaluator=evaluator, title=title_of(summary), estimate=estimate, groups=groups
+        )
 
     def _groups(self, summary: Summary[Any], level: float) -> Groups | None:
         if self.by is None:
@@ -108,9 +115,9 @@ class Lane:
         return None if set(groups) <= {None} else groups
 
 
-def label_of(summary: Summary[Any]) -> str:
+def title_of(summary: Summary[Any]) -> str:
     """What a report calls a summary."""
-    return summary.label or summary.name.replace("_", " ")
+    return summary.title or summary.name.replace("_", " ")
 
 
 def undefined(summary: Summary[Any], level: float, reason: str) -> Estimate:

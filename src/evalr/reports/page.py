@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from evalr.estimates.estimate import html_head, html_row, html_table
-from evalr.reports.wording import account_words, empty_words, footer_words, header_words, row_label, shown_groups
+from evalr.reports.wording import account_words, empty_words, footer_words, header_words, row_title, shown_groups
 
 if TYPE_CHECKING:
     from evalr.reports.report import Report, Section
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def page(report: Report) -> str:
     """The report's table, with what stands above and below it on a screen."""
     rows = [row for section in report.sections for row in _rows(section)]
-    rows += [[label, "", "", reason] for label, reason in empty_words(report.sections)]
+    rows += [[title, "", "", reason] for title, reason in empty_words(report.sections)]
     below = [f"{name}: {text}" for name, text in account_words(report)] + [footer_words(report)]
     return (
         _paragraph(" · ".join(header_words(report)))
@@ -27,10 +27,10 @@ def page(report: Report) -> str:
 
 def _rows(section: Section) -> Iterator[list[str]]:
     for row in section.rows:
-        yield html_row(row_label(row, section), row.estimate)
+        yield html_row(row_title(row, section), row.estimate)
         if row.groups is not None:
             shown, notes = shown_groups(row.groups)
-            yield from (html_row(f"· {label}", estimate) for label, estimate in shown)
+            yield from (html_row(f"· {title}", estimate) for title, estimate in shown)
             yield from (["", "", "", note] for note in notes)
     yield from (["", "", "", note] for note in section.notes)
 

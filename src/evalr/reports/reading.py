@@ -27,7 +27,7 @@ Given: TypeAlias = Log | Iterable[Item | Result[Any]]
 
 
 class Track:
-    """One measure along the pass: the lane of what is computed, and one lane for each source of stored results."""
+    """One measure along the pass: the lane of what is computed, and one lane for each evaluator of stored results."""
 
     def __init__(
         self, measure: Measure, settings: Mapping[str, Any], *, now: datetime, by: Key | None, cluster: Key | None
@@ -65,10 +65,10 @@ class Track:
 
     def keep(self, result: Result[Any]) -> None:
         """Take one stored result. Those of different evaluators, or versions of one, are never pooled."""
-        source = f"{result.evaluator or 'unnamed'}@{result.version or '?'}"
-        lane = self.stored.get(source)
+        evaluator = f"{result.evaluator or 'unnamed'}@{result.version or '?'}"
+        lane = self.stored.get(evaluator)
         if lane is None:
-            lane = self.stored[source] = self._lane()
+            lane = self.stored[evaluator] = self._lane()
         lane.put(result)
 
 
@@ -137,6 +137,9 @@ class Reading:
 
     def _keep(self, stored: Stored) -> None:
         if not self._selects(about_of(stored.result)):
+            return
+        if stored.result.as_of is not None and stored.result.as_of > self.now:
+            self.left_out[LATER] += 1
             return
         self.results += 1
         track = self._by_name.get(stored.measure)

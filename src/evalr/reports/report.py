@@ -16,7 +16,7 @@ from evalr.estimates.words import count_words, plural, window_words
 from evalr.inputs import Clock, check_window, resolve_now, utc_now
 from evalr.logs.log import LeftOut, Log
 from evalr.measures.measure import Measure
-from evalr.reports.lane import Row, label_of
+from evalr.reports.lane import Row, title_of
 from evalr.reports.reading import COMPUTED, Given, Progress, Reading, Track, share_read
 from evalr.reports.usable import usable_measures
 from evalr.summaries import Key
@@ -35,7 +35,7 @@ class Section:
         measure: the measure's name.
         question: what it answers.
         headline: what its first summary is called.
-        rows: one for each summary, and for each source where a log holds verdicts of several; none where it read
+        rows: one for each summary, and for each evaluator where a log holds verdicts of several; none where it read
             nothing.
         reason: why there are no rows.
         notes: what to know of all of them.
@@ -62,8 +62,8 @@ class Section:
             "settings": {name: _plain(value) for name, value in self.settings.items()},
             "rows": [
                 {
-                    "label": row.label,
-                    "source": row.source,
+                    "title": row.title,
+                    "evaluator": row.evaluator,
                     "estimate": row.estimate.to_dict(),
                     "groups": None if row.groups is None else row.groups.to_dicts(),
                     "groups_overlap": row.groups is not None and row.groups.overlap,
@@ -146,8 +146,8 @@ class Report:
                 return found[0].estimate
             reason = section.reason or "nothing was read"
             if found:
-                sources = ", ".join(f"{row.source} ({row.estimate.n:,})" for row in found)
-                reason = f"verdicts of several sources, which are not pooled: {sources}"
+                evaluators = ", ".join(f"{row.evaluator} ({row.estimate.n:,})" for row in found)
+                reason = f"verdicts of several evaluators, which are not pooled: {evaluators}"
             return Estimate(name=name, value=None, level=self.level, status="undefined", reason=reason)
         known = ", ".join(name for section in self.sections for name in section.names)
         raise InputError(f"no summary of this report is named {name!r}; there are: {known}")
@@ -358,8 +358,8 @@ def _section(track: Track, reading: Reading, level: float) -> Section:
     notes: list[str] = []
     computed = track.computed.results > 0 or (track.inputs > 0 and measure.evaluator is not None)
     lanes = {COMPUTED: track.computed} if computed else track.stored
-    for source, lane in sorted(lanes.items()):
-        rows += lane.rows(source, level)
+    for evaluator, lane in sorted(lanes.items()):
+        rows += lane.rows(evaluator, level)
         if lane.failure is not None:
             notes.append(f"failed: {lane.failure}" + (f", and {lane.failed - 1:,} more" if lane.failed > 1 else ""))
     if computed and not track.marked and measure.marker is not None:
@@ -371,7 +371,7 @@ def _section(track: Track, reading: Reading, level: float) -> Section:
     return Section(
         measure=measure.name,
         question=measure.question,
-        headline=label_of(summaries[0]),
+        headline=title_of(summaries[0]),
         rows=tuple(rows),
         reason=None if rows else _why_empty(measure, reading),
         notes=tuple(notes),

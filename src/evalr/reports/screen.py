@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from evalr.estimates.estimate import Estimate
 from evalr.estimates.words import interval_words, safe_text, value_words
 from evalr.reports.fitting import cells, packed, padded, wrapped
-from evalr.reports.wording import account_words, empty_words, footer_words, header_words, row_label, shown_groups
+from evalr.reports.wording import account_words, empty_words, footer_words, header_words, row_title, shown_groups
 
 if TYPE_CHECKING:
     from evalr.reports.report import Report, Section
@@ -24,7 +24,7 @@ Style = Callable[[str, str], str]
 class Line:
     """One row of the table: its four columns, the last of which may wrap."""
 
-    label: str
+    title: str
     value: str = ""
     interval: str = ""
     notes: str = ""
@@ -57,11 +57,11 @@ def screen(report: Report, *, width: int, color: bool) -> str:
 
 def _table(report: Report, width: int, style: Style) -> Iterator[str]:
     parts = [part for section in report.sections for part in _parts(section)]
-    parts += [Line(label, notes=reason) for label, reason in empty_words(report.sections)]
+    parts += [Line(title, notes=reason) for title, reason in empty_words(report.sections)]
     parts = _without_gap_at_end(parts)
     lines = [part for part in parts if isinstance(part, Line)]
     columns = (
-        max((cells(line.label) for line in lines), default=0),
+        max((cells(line.title) for line in lines), default=0),
         max((cells(line.value) for line in lines), default=0),
         max((cells(line.interval) for line in lines), default=0),
     )
@@ -77,10 +77,10 @@ def _parts(section: Section) -> Iterator[Line | Note]:
     for place, row in enumerate(section.rows):
         if grouped and place:
             yield GAP
-        yield _line(row_label(row, section), row.estimate, headline=True)
+        yield _line(row_title(row, section), row.estimate, headline=True)
         if row.groups is not None:
             shown, notes = shown_groups(row.groups)
-            yield from (_line(f"  {label}", estimate) for label, estimate in shown)
+            yield from (_line(f"  {title}", estimate) for title, estimate in shown)
             yield from map(Note, notes)
     yield from (Note(safe_text(note, longest=500)) for note in section.notes)
     if grouped:
@@ -91,18 +91,18 @@ def _without_gap_at_end(parts: list[Line | Note]) -> list[Line | Note]:
     return parts[:-1] if parts and parts[-1] is GAP else parts
 
 
-def _line(label: str, estimate: Estimate, *, headline: bool = False) -> Line:
+def _line(title: str, estimate: Estimate, *, headline: bool = False) -> Line:
     value = value_words(estimate.value, estimate.unit)
     interval = interval_words(estimate.low, estimate.high, estimate.unit)
     notes = " · ".join(safe_text(note, longest=300) for note in estimate.notes())
-    return Line(label, value, interval, notes, headline)
+    return Line(title, value, interval, notes, headline)
 
 
 def _laid_out(line: Line, columns: tuple[int, int, int], width: int, style: Style) -> Iterator[str]:
     if line is GAP:
         yield ""
     elif not line.value:
-        first = f"  {padded(line.label, columns[0])}  "
+        first = f"  {padded(line.title, columns[0])}  "
         yield from wrapped(line.notes, width, first=first, rest=" " * (columns[0] + 4))
     else:
         yield from _row(line, columns, width, style)
@@ -110,7 +110,7 @@ def _laid_out(line: Line, columns: tuple[int, int, int], width: int, style: Styl
 
 def _row(line: Line, columns: tuple[int, int, int], width: int, style: Style) -> Iterator[str]:
     value = style(BOLD if line.headline else "", line.value) + " " * (columns[1] - cells(line.value))
-    head = f"  {padded(line.label, columns[0])}  {value} {padded(line.interval, columns[2])}  "
+    head = f"  {padded(line.title, columns[0])}  {value} {padded(line.interval, columns[2])}  "
     room = sum(columns) + 7
     if width - room < NARROWEST_NOTES:
         yield head.rstrip()

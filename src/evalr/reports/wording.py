@@ -62,10 +62,10 @@ def moment_words(at: datetime) -> str:
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-def row_label(row: Row, section: Section) -> str:
+def row_title(row: Row, section: Section) -> str:
     """What a row is called: its summary, and whose verdicts it counts where the measure has those of several."""
-    several = len({each.source for each in section.rows}) > 1
-    return safe_text(f"{row.label} · {row.source}" if several else row.label)
+    several = len({each.evaluator for each in section.rows}) > 1
+    return safe_text(f"{row.title} · {row.evaluator}" if several else row.title)
 
 
 def shown_groups(groups: Groups) -> tuple[list[tuple[str, Estimate]], list[str]]:
@@ -86,7 +86,7 @@ def empty_words(sections: Iterable[Section]) -> list[tuple[str, str]]:
     for section in sections:
         if not section.rows and section.reason is not None:
             together.setdefault(section.reason, []).append(safe_text(section.headline))
-    return [(", ".join(labels), reason) for reason, labels in together.items()]
+    return [(", ".join(titles), reason) for reason, titles in together.items()]
 
 
 def account_words(report: Report) -> list[tuple[str, str]]:

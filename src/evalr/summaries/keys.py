@@ -61,10 +61,14 @@ def group_reader(by: Key | None) -> GroupReader:
     return groups_of
 
 
-def cluster_reader(cluster: Key | None) -> ClusterReader:
-    """The cluster that a result is in: by default its user, else what it is a part of, else (None) itself."""
+def cluster_reader(cluster: Key | None, by: Key | None = None) -> ClusterReader:
+    """The cluster that a result is in: by default its user, else what it is a part of, else (None) itself.
+
+    A group that is itself a user or a session is of one cluster by that rule, which tells nothing of how it varies: the
+    default is then the next one down.
+    """
     if cluster is None:
-        return _default_cluster
+        return {"user": _parent_or_itself, "session": _itself}.get(by if isinstance(by, str) else "", _default_cluster)
     read = _reader(cluster)
     named = f"cluster={cluster!r}" if isinstance(cluster, str) else "the cluster function"
 
@@ -79,7 +83,15 @@ def cluster_reader(cluster: Key | None) -> ClusterReader:
 def _default_cluster(about: About, result: object) -> Hashable:
     if about.user is not None:
         return about.user
+    return _parent_or_itself(about, result)
+
+
+def _parent_or_itself(about: About, result: object) -> Hashable:
     return None if about.session is None else (about.session,)
+
+
+def _itself(about: About, result: object) -> Hashable:
+    return None
 
 
 def cluster_kinds(keys: Iterable[Hashable], own: int) -> Counter[str]:

@@ -51,7 +51,7 @@ class Summary(Generic[V]):
         leaves_out: why a verdict is not counted, or None where it is. "pending" and "unknown" widen the bounds.
         per: what a unit is, where several results of one are first folded into one: `per="task"`.
         fold: how: `fold=pass_k(3)`.
-        label: what a report calls it; by default its name in words.
+        title: what a report calls it; by default its name in words.
         noun: what one counted row is called, with `/` and its plural where no rule gives it.
         parent: what the sessions or artifacts are called that its rows are parts of.
     """
@@ -62,7 +62,7 @@ class Summary(Generic[V]):
     leaves_out: Callable[[V], str | None] | None = None
     per: Per | None = None
     fold: Any = None
-    label: str | None = None
+    title: str | None = None
     noun: str = "result"
     parent: str = "session"
 
@@ -169,7 +169,7 @@ class Summary(Generic[V]):
         Duplicates are the caller's to refuse.
         """
         tally: Tally[Any] = Tally(self.reads(), by=fingerprint(by), cluster=fingerprint(cluster))
-        groups_of, cluster_of, unit_of = group_reader(by), cluster_reader(cluster), unit_reader(self.per)
+        groups_of, cluster_of, unit_of = group_reader(by), cluster_reader(cluster, by), unit_reader(self.per)
         entries, weighed = tally.entries, self._weighed()
 
         def add(result: Result[V] | V) -> None:
@@ -309,7 +309,7 @@ class Summary(Generic[V]):
             high=interval.high,
             level=terms.level,
             unit=unit,
-            noun=self.noun,
+            noun=self._row_noun(),
             counts=counts,
             n=n,
             clusters=total,
@@ -324,10 +324,16 @@ class Summary(Generic[V]):
             versions={f"{evaluator}@{version}": n for (evaluator, version), n in sorted(entry.versions.items())},
         )
 
+    def _row_noun(self) -> str:
+        """What one row is called: a folded one is the unit that it stands for."""
+        if self.per is None:
+            return self.noun
+        return self.per if isinstance(self.per, str) else "unit"
+
     def _clustered_by(self, clusters: Counter[str], own: str | None, terms: Terms) -> dict[str, int]:
         if own is None and clusters["own"] == sum(clusters.values()):
             return {}  # every row is its own cluster, and has its noun already
-        words = {"user": "user", "parent": self.parent, "named": terms.cluster_word, "own": own or self.noun}
+        words = {"user": "user", "parent": self.parent, "named": terms.cluster_word, "own": own or self._row_noun()}
         found: dict[str, int] = {}
         for kind, word in words.items():
             if clusters[kind]:

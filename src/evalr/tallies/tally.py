@@ -99,3 +99,7 @@ class Tally(Generic[C]):
                     merged.entries[group] = Entry(entry.cells.empty())
                 merged.entries[group].merge(entry)
         return merged
+
+    def __radd__(self, other: int) -> Tally[C]:
+        """So that `sum(tallies)`, which begins at 0, adds them."""
+        return self if other == 0 else NotImplemented
