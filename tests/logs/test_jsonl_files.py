@@ -91,7 +91,7 @@ def test_a_gzip_file_that_was_damaged_says_so(stored: bytes, tmp_path: Path) -> 
     assert log.left_out.counts == {"damaged gzip": 1}
 
 
-@pytest.mark.parametrize("content", [b"\x1f\x8b", b"\x1f\x8b\x08\0\0\0", b"\x1f\x8b" + b"x" * 100])
+@pytest.mark.parametrize("content", [b"\x1f\x8b", b"\x1f\x8b\x08\0\0\0", b"\x1f\x8b" + b"x" * 100], ids=len)
 def test_a_gzip_file_of_which_nothing_can_be_read(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "log.gz"
     path.write_bytes(content)
@@ -101,30 +101,29 @@ def test_a_gzip_file_of_which_nothing_can_be_read(content: bytes, tmp_path: Path
 # What is no such file
 
 
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        (b"", "no records"),
-        (b"\n\r\n  \n", "no records"),
-        (b"\xef\xbb\xbf", "no records"),
-        (gzip.compress(b""), "no records"),
-        ('{"id": "s", "activities": []}\n'.encode("utf-16"), "UTF-16: save it as UTF-8"),
-        ('{"id": "s", "activities": []}\n'.encode("utf-16-be"), "is not text"),
-        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(50), "is not text"),
-        (bytes(range(256)) * 20, "is not text"),
-        (random.Random(1).randbytes(4000), "is not text"),
-        (b"id,activities\ns,2\n", "none of its first lines is a JSON object"),
-        (b"Tuesday: all went well.\n", "none of its first lines is a JSON object"),
-        (b"[1, 2]\n[3]\n", "none of its first lines is a JSON object"),
-        (b"{'id': 's', 'activities': []}\n", "none of its first lines is a JSON object"),
-        (json.dumps([{"id": "s", "activities": []}]).encode(), "one JSON document"),
-        (json.dumps([{"id": "s", "activities": []}], indent=2).encode(), "one JSON document"),
-        (json.dumps({"id": "s", "activities": []}, indent=2).encode(), "one JSON document"),
-        (b"\xef\xbb\xbf" + json.dumps([{"id": "s"}], indent=1).encode(), "one JSON document"),
-        (gzip.compress(json.dumps([{"id": "s"}], indent=1).encode()), "one JSON document"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else repr(value[:24]),
-)
+NO_SUCH_FILES = {
+    "nothing": (b"", "no records"),
+    "blank lines": (b"\n\r\n  \n", "no records"),
+    "a byte order mark": (b"\xef\xbb\xbf", "no records"),
+    "nothing, compressed": (gzip.compress(b""), "no records"),
+    "UTF-16": ('{"id": "s", "activities": []}\n'.encode("utf-16"), "UTF-16: save it as UTF-8"),
+    "UTF-16 without a mark": ('{"id": "s", "activities": []}\n'.encode("utf-16-be"), "is not text"),
+    "a picture": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(50), "is not text"),
+    "every byte": (bytes(range(256)) * 20, "is not text"),
+    "noise": (random.Random(1).randbytes(4000), "is not text"),
+    "a table": (b"id,activities\ns,2\n", "none of its first lines is a JSON object"),
+    "prose": (b"Tuesday: all went well.\n", "none of its first lines is a JSON object"),
+    "lists": (b"[1, 2]\n[3]\n", "none of its first lines is a JSON object"),
+    "Python": (b"{'id': 's', 'activities': []}\n", "none of its first lines is a JSON object"),
+    "a list": (json.dumps([{"id": "s", "activities": []}]).encode(), "one JSON document"),
+    "an indented list": (json.dumps([{"id": "s", "activities": []}], indent=2).encode(), "one JSON document"),
+    "an indented object": (json.dumps({"id": "s", "activities": []}, indent=2).encode(), "one JSON document"),
+    "a list after a mark": (b"\xef\xbb\xbf" + json.dumps([{"id": "s"}], indent=1).encode(), "one JSON document"),
+    "a list, compressed": (gzip.compress(json.dumps([{"id": "s"}], indent=1).encode()), "one JSON document"),
+}
+
+
+@pytest.mark.parametrize(("content", "why"), NO_SUCH_FILES.values(), ids=NO_SUCH_FILES)
 def test_what_is_no_such_file_is_refused_with_the_reason(content: bytes, why: str, tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_bytes(content)

@@ -206,9 +206,9 @@ def test_composing_is_nfc(text: str) -> None:
 
 @pytest.mark.parametrize("marks", ["\u0315\u0300", "\u0300", "\u0f73"])
 def test_a_long_run_of_combining_marks_does_not_stall(marks: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     share_changed("a" + marks * 200_000, "b" + marks * 200_000, normalize=True)
-    assert time.monotonic() - started < 20
+    assert time.process_time() - started < 20
 
 
 # --- decisions -----------------------------------------------------------------------------------------------------
@@ -406,11 +406,12 @@ HOSTILE: dict[str, tuple[str | None, tuple[str, str]]] = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_text_stalls(name: str) -> None:
     method, (before, after) = HOSTILE[name]
-    started = time.monotonic()
+    started = time.process_time()
     change = measure_change(before, after)
     decision = changed_at_least(before, after, 0.2)
-    # Each takes a second or two; unmetered, many of these take minutes.
-    assert time.monotonic() - started < 30
+    # Each takes a second or two, and the processor's own time is the same on a busy machine; unmetered, many of these
+    # take minutes.
+    assert time.process_time() - started < 60
     assert change.method == method
     assert 0 < change.share <= 1
     assert decision.changed == (change.share >= 0.2)
