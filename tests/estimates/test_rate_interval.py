@@ -197,7 +197,7 @@ def test_what_is_not_a_rate_is_refused() -> None:
         rate_interval(trials(1, 2), method="wald")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("level", [0, 1, -0.5, 95, math.nan])
+@pytest.mark.parametrize("level", [0, 1, -0.5, 95, math.nan, 1e-17])
 def test_a_level_is_a_probability(level: float) -> None:
     with pytest.raises(InputError, match="level"):
         rate_interval(trials(1, 2), level=level)

@@ -38,9 +38,11 @@ def no_interval(reason: str, variance: float | None = None) -> Interval:
 
 def tail(level: float) -> float:
     """The probability above the upper limit of a two-sided interval. Raises InputError outside 0..1."""
-    if not 0 < level < 1:
+    above = (1 - level) / 2
+    # A level too near to 0 for a float leaves half above, and limits without a distance.
+    if not 0 < above < 0.5:
         raise InputError(f"level must lie between 0 and 1, both excluded, not {level}")
-    return (1 - level) / 2
+    return above
 
 
 def normal_quantile(level: float) -> float:
