@@ -11,7 +11,8 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from evalr.errors import InputError
 from evalr.fields import verdict_fields
-from evalr.inputs import Input, Now, reading_time, resolve_now, without_lone_surrogates
+from evalr.input_fields import without_lone_surrogates
+from evalr.inputs import Input, Now, reading_time, resolve_now
 from evalr.verdicts import Failure, HandOff, Result, Skip, V, V_co, Verdict
 
 I_contra = TypeVar("I_contra", bound=Input, contravariant=True)

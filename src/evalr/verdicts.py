@@ -17,7 +17,8 @@ from pydantic import BaseModel
 
 from evalr.errors import DuplicateError, InputError
 from evalr.fields import verdict_fields
-from evalr.inputs import EARLIEST, About, without_lone_surrogates
+from evalr.input_fields import EARLIEST, without_lone_surrogates
+from evalr.inputs import About
 
 V = TypeVar("V", bound=BaseModel)
 V_co = TypeVar("V_co", bound=BaseModel, covariant=True)

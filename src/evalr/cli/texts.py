@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from evalr.errors import InputError
-from evalr.inputs import EARLIEST, LATEST
+from evalr.input_fields import EARLIEST, LATEST
 
 _UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _LENGTH = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?[wdhms])+")

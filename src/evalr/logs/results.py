@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from evalr.inputs import About, Attributes, Name, Text, Time
+from evalr.input_fields import Attributes, Name, Text, Time
+from evalr.inputs import About
 from evalr.logs.log import Stored
 from evalr.verdicts import Failure, HandOff, Result, Skip, Verdict
 
