@@ -19,6 +19,7 @@ from evalr.errors import DuplicateError, InputError
 from evalr.fields import verdict_fields
 from evalr.input_fields import EARLIEST, without_lone_surrogates
 from evalr.inputs import About
+from evalr.quoting import quoted, safe_text
 
 V = TypeVar("V", bound=BaseModel)
 V_co = TypeVar("V_co", bound=BaseModel, covariant=True)
@@ -275,15 +276,15 @@ def _as_of(result: object) -> datetime:
 
 
 def describe(result: object) -> str:
-    """The subject of a result as people would name it, quoted, since it is text from a log."""
+    """The subject of a result as people would name it: quoted and cut, since it is text from a log."""
     about = about_of(result)
     if about is None or about.id is None:
         return "a value without an id"
-    parts = [f"{about.kind} {about.id!r}"]
+    parts = [f"{safe_text(about.kind)} {quoted(about.id, longest=80)}"]
     if about.session is not None:
-        parts.append(f"of {about.session!r}")
+        parts.append(f"of {quoted(about.session, longest=80)}")
     if about.user is not None:
-        parts.append(f"of user {about.user!r}")
+        parts.append(f"of user {quoted(about.user, longest=80)}")
     return " ".join(parts)
 
 
@@ -311,7 +312,9 @@ def tag(
             continue
         text = read(result.value)
         if not isinstance(text, str | None):
-            raise InputError(f"tag {name!r}: read gave {text!r}, which is no text to group by; wrap it in str()")
+            raise InputError(
+                f"tag {name!r}: read gave {safe_text(repr(text))}, which is no text to group by; wrap it in str()"
+            )
         if text is not None and text not in readings.setdefault(key, []):
             readings[key].append(text)
     tagged: list[Result[V]] = []

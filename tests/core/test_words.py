@@ -15,7 +15,6 @@ from evalr.estimates.words import (
     method_words,
     number_words,
     plural,
-    safe_text,
     seconds_text,
     share_digits,
     value_words,
@@ -179,17 +178,3 @@ def test_methods_are_named_as_statisticians_do_and_a_new_one_by_its_own_name() -
     assert method_words("wilson/1") == "Wilson"
     assert method_words("wilson-padded-effective-n/1") == "Wilson at the effective n"
     assert method_words("something-else/3") == "something-else"
-
-
-@given(st.text())
-def test_a_text_from_a_log_is_printable_and_short(text: str) -> None:
-    shown = safe_text(text)
-    assert shown.isprintable()
-    assert "\n" not in shown
-    assert safe_text("plain " * 3) == "plain " * 3
-
-
-def test_a_text_from_a_log_cannot_steer_a_terminal() -> None:
-    assert safe_text("red\x1b[31m\nnext") == "red\\x1b[31m\\nnext"
-    assert safe_text("a\u202eb\u200bc\u2028d") == "a\\u202eb\\u200bc\\u2028d"
-    assert safe_text("x" * 200) == "x" * 79 + "…"

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from evalr.errors import LogError, RecordError
 from evalr.inputs import Session
-from evalr.logs import Item, LeftOut, Log, Reader, Stored, quoted
-from evalr.logs.log import NAMES, OTHERS, SHOWN
+from evalr.logs import Item, LeftOut, Log, Reader, Stored
+from evalr.logs.log import NAMES, OTHERS
 
 
 def three(log: Log) -> Iterator[Item]:
@@ -99,20 +97,6 @@ def test_reasons_and_names_are_bounded_and_every_record_is_counted() -> None:
     assert log.unknown_fields[OTHERS] == 4 * NAMES
     log.skip("unknown type '0'", "line 0")
     assert log.left_out.counts["unknown type '0'"] == 2
-
-
-@given(st.text(alphabet=st.characters(exclude_categories=())))
-def test_quoted_text_can_be_printed(text: str) -> None:
-    shown = quoted(text)
-    assert shown.isprintable()
-    assert len(shown) <= 10 * SHOWN + 2
-    assert shown[0] == shown[-1]
-
-
-def test_quoted_text_is_itself_where_it_is_harmless() -> None:
-    assert quoted("s1 é 🙂") == "'s1 é 🙂'"
-    assert quoted("x" * 41) == "'" + "x" * 39 + "…'"
-    assert quoted("\x1b[31m\u2028\u202e\ud83d") == r"'\x1b[31m\u2028\u202e\ud83d'"
 
 
 def test_stored_results_name_their_measure() -> None:

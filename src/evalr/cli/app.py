@@ -11,7 +11,7 @@ import typer
 from evalr.cli.endings import QuietGroup
 from evalr.cli.texts import read_length, read_setting, read_time
 from evalr.errors import InputError
-from evalr.estimates.words import safe_text
+from evalr.quoting import safe_text
 
 if TYPE_CHECKING:
     from evalr.reports.report import Report

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from evalr.errors import EvalrError
-from evalr.estimates.words import safe_text
+from evalr.quoting import safe_text
 
 NOT_CLEARED, UNUSABLE = 1, 2
 STOPPED, PIPE_CLOSED = 130, 141

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from evalr.estimates.words import plural, safe_text, window_words
+from evalr.estimates.words import plural, window_words
 from evalr.logs import installed_readers
 from evalr.measures.measure import Measure
+from evalr.quoting import safe_text
 from evalr.reports.fitting import cells, padded
 from evalr.reports.lane import title_of
 from evalr.reports.usable import usable_measures

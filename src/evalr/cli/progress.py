@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from evalr.estimates.words import safe_text
+from evalr.quoting import safe_text
 from evalr.reports.reading import Progress
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalr.errors import MissingExtraError
-from evalr.estimates.words import Unit, count_words, interval_words, safe_text, value_words
+from evalr.estimates.words import Unit, count_words, interval_words, value_words
+from evalr.quoting import safe_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from datetime import timedelta
 from math import floor, inf, isfinite, log10
 from typing import Literal
@@ -124,26 +123,6 @@ _METHODS = (
     ("brookmeyer-crowley", "Brookmeyer-Crowley for typical times"),
     ("log-log", "cumulative incidence on log(-log)"),
 )
-
-
-def safe_text(text: str, *, longest: int = 80) -> str:
-    r"""A text from a log as a terminal may show it: nothing in it moves the cursor, turns the line around or hides.
-
-    Control, format (zero-width and bidirectional), private and unassigned characters and line ends become escapes such
-    as `\x1b`; a text over `longest` characters is cut with `…`.
-    """
-    if len(text) > longest:
-        text = text[: longest - 1] + "…"
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(_shown(character) for character in text)
-
-
-def _shown(character: str) -> str:
-    category = unicodedata.category(character)
-    if category[0] == "C" or category in ("Zl", "Zp"):
-        return character.encode("unicode_escape").decode("ascii")
-    return " " if category == "Zs" else character
 
 
 def _significant(value: float, digits: int) -> str:

@@ -5,8 +5,9 @@ Text from a log is whatever somebody wrote: it is quoted where a message shows i
 
 from evalr.logs.finding import find_reader, installed_readers, read
 from evalr.logs.jsonl import to_line
-from evalr.logs.log import Item, LeftOut, Log, Reader, Stored, quoted
+from evalr.logs.log import Item, LeftOut, Log, Reader, Stored
 from evalr.logs.schemas import schemas
+from evalr.quoting import quoted
 
 __all__ = [
     "Item",

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from evalr.inputs import History, Input, Session, Transcript, Turn
-from evalr.logs.log import quoted
 from evalr.logs.reasons import NO_TYPE, NOT_AN_OBJECT, Reason
 from evalr.logs.results import ResultLine
+from evalr.quoting import quoted
 
 
 class Form(NamedTuple):

@@ -18,10 +18,11 @@ from evalr.errors import InputError, LogError
 from evalr.inputs import Input, Transcript
 from evalr.logs.forms import FORMS, PARTS_OF, Form, form_of
 from evalr.logs.lines import BYTE_ORDER_MARK, CUT_OFF, UTF_16, is_document, raw_lines
-from evalr.logs.log import Item, Log, Stored, quoted
+from evalr.logs.log import Item, Log, Stored
 from evalr.logs.reasons import Reason, fault, text_fault, without_lone_escapes
 from evalr.logs.results import ResultLine, measure_of, missing_part, to_result, to_result_line
 from evalr.logs.seen import Seen
+from evalr.quoting import quoted
 from evalr.measures import installed_measures
 from evalr.verdicts import Result
 

@@ -20,7 +20,6 @@ NAMES = 200
 """How many different reasons, or names of unknown fields, one log may add: what it says must not fill the memory."""
 
 OTHERS = "others"
-SHOWN = 40
 
 COUNTED = re.compile(r"\b(time|id|type|role|field|value|number)\b")
 
@@ -33,11 +32,6 @@ class Stored(NamedTuple):
 
 
 Item: TypeAlias = Input | Stored
-
-
-def quoted(text: str) -> str:
-    """Text from a log as a message may show it: in quotes, cut, and with escapes for what cannot be seen."""
-    return repr(text if len(text) <= SHOWN else text[: SHOWN - 1] + "…")
 
 
 class LeftOut:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from evalr.logs.log import quoted
+from evalr.quoting import quoted
 
 NOT_JSON = "not JSON"
 NOT_UTF_8 = "not UTF-8"

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalr.estimates.estimate import Estimate
-from evalr.estimates.words import interval_words, safe_text, value_words
+from evalr.estimates.words import interval_words, value_words
+from evalr.quoting import safe_text
 from evalr.reports.fitting import cells, packed, padded, wrapped
 from evalr.reports.wording import account_words, empty_words, footer_words, header_words, row_title, shown_groups
 

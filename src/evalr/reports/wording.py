@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from evalr.estimates.estimate import Estimate, Groups
-from evalr.estimates.words import count_words, method_words, safe_text
+from evalr.estimates.words import count_words, method_words
+from evalr.quoting import safe_text
 from evalr.reports.lane import Row
 
 if TYPE_CHECKING:

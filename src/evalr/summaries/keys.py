@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from evalr.errors import InputError
 from evalr.inputs import About
+from evalr.quoting import safe_text
 from evalr.tallies.moments import Exact
 from evalr.verdicts import describe
 
@@ -56,7 +57,7 @@ def group_reader(by: Key | None) -> GroupReader:
             return (found,)
         if isinstance(found, list | tuple) and all(isinstance(text, str) for text in found):
             return tuple(dict.fromkeys(found)) or _THE_WHOLE
-        raise InputError(f"a group is a text, several texts or None, not {found!r}")
+        raise InputError(f"a group is a text, several texts or None, not {safe_text(repr(found))}")
 
     return groups_of
 
@@ -132,7 +133,10 @@ def unit_reader(per: Per | None) -> UnitReader:
 def _one_text(found: object, named: str, result: object) -> str:
     if isinstance(found, str):
         return found
-    what = "none" if found is None else "several" if isinstance(found, list | tuple) else f"{found!r}, which is no text"
+    if found is None:
+        what = "none"
+    else:
+        what = "several" if isinstance(found, list | tuple) else f"{safe_text(repr(found))}, which is no text"
     raise InputError(f"{named}: {describe(result)} has {what}; every result needs exactly one text")
 
 
