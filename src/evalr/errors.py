@@ -45,3 +45,12 @@ class PluginError(EvalrError):
 
 class MissingExtraError(EvalrError, ImportError):
     """A feature needs an optional dependency; the message says what to install."""
+
+
+def error_words(error: BaseException) -> str:
+    """`ValueError: what it says`, or its type alone: an error of another package may fail to say anything."""
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}"
+    except Exception:  # noqa: BLE001  its own code runs here, and may raise anything
+        return f"{name}, which cannot be printed"

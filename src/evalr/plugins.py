@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, NamedTuple, TypeVar
 
+from evalr.errors import error_words
+
 P = TypeVar("P")
 
 
@@ -30,10 +32,11 @@ def load_plugins(group: str, kind: type[P]) -> Plugins[P]:
             continue
         try:
             found = point.load()
-        except Exception as error:  # noqa: BLE001  an import may raise anything; it is listed with its cause
+            fits = isinstance(found, kind)  # for a protocol, this runs the code of its properties
+        except (Exception, SystemExit) as error:  # noqa: BLE001  an import may raise anything; it is listed with its cause
             broken[name] = _why(point, error)
             continue
-        if isinstance(found, kind):
+        if fits:
             loaded[point.name] = found
         else:
             broken[name] = f"{point.value} is not a {kind.__name__}"
@@ -45,7 +48,7 @@ def _order(point: EntryPoint) -> tuple[str, bool, str, str]:
     return point.name, package != "evalr", package, point.value
 
 
-def _why(point: EntryPoint, error: Exception) -> str:
+def _why(point: EntryPoint, error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name:
         return f"needs {error.name!r}, which is not installed"
-    return f"{point.value} cannot be loaded: {type(error).__name__}: {error}"
+    return f"{point.value} cannot be loaded: {error_words(error)}"

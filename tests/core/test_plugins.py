@@ -72,6 +72,17 @@ def test_a_group_that_nobody_adds_to_is_empty() -> None:
         ("plug_b:thing", "", "plug_b:thing cannot be loaded: AttributeError: module 'plug_b' has no attribute 'thing'"),
         ("plug_b:thing", "raise RuntimeError('no {x}')", "plug_b:thing cannot be loaded: RuntimeError: no {x}"),
         ("plug_b:thing", "from json import nothing", "plug_b:thing cannot be loaded: ImportError: cannot import name"),
+        ("plug_b:thing", "raise SystemExit('no licence')", "plug_b:thing cannot be loaded: SystemExit: no licence"),
+        (
+            "plug_b:thing",
+            "class Mute(Exception):\n    def __str__(self): raise ValueError\nraise Mute",
+            "plug_b:thing cannot be loaded: Mute, which cannot be printed",
+        ),
+        (
+            "plug_b:thing",
+            "class Thing:\n    @property\n    def __class__(self): raise RuntimeError('hidden')\nthing = Thing()",
+            "plug_b:thing cannot be loaded: RuntimeError: hidden",
+        ),
         ("plug_b:thing", "this is no Python", "plug_b:thing cannot be loaded: SyntaxError: "),
         ("plug_b:thing", "thing = 'a text'", "plug_b:thing is not a Thing"),
         ("plug_b:thing", "from thing_of_the_tests import Thing as thing", "plug_b:thing is not a Thing"),

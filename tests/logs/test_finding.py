@@ -60,6 +60,19 @@ def test_the_surest_reads_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert read(path).kind == "b"
 
 
+@pytest.mark.parametrize("claim", [None, "sure", 1j])
+def test_a_claim_that_is_no_number_harms_no_other_reader(
+    path: Path, monkeypatch: pytest.MonkeyPatch, claim: object
+) -> None:
+    bad = Fixed("bad", 1.0)
+    monkeypatch.setattr(bad, "claim", lambda path, head: claim)
+    install(monkeypatch, bad, Fixed("good", 0.5))
+    assert find_reader(path).name == "good"
+    install(monkeypatch, bad)
+    with pytest.raises(UnknownLogError, match="'bad' cannot be used: TypeError"):
+        find_reader(path)
+
+
 def test_equal_claims_are_an_error_that_names_both_and_how_to_choose(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,7 +41,7 @@ def zone(tz: str | tzinfo) -> tzinfo:
 
     try:
         return ZoneInfo(tz)
-    except (KeyError, ValueError, OSError) as error:
+    except (KeyError, TypeError, ValueError, OSError) as error:
         raise InputError(f"tz={tz!r} is not a known time zone: use a name such as 'UTC' or 'Europe/Berlin'") from error
 
 

@@ -7,7 +7,7 @@ import zlib
 from os import PathLike
 from pathlib import Path
 
-from evalr.errors import AmbiguousLogError, LogError, PluginError, UnknownLogError
+from evalr.errors import AmbiguousLogError, LogError, PluginError, UnknownLogError, error_words
 from evalr.logs.log import Log, Reader
 from evalr.plugins import Plugins, load_plugins
 
@@ -61,10 +61,11 @@ def find_reader(path: str | PathLike[str], *, kind: str | None = None) -> Reader
     for name, reader in readers.loaded.items():
         try:
             claim = reader.claim(path, head)
+            possible = 0 <= claim <= 1
         except Exception as error:  # noqa: BLE001  a stranger's reader may raise anything; it is listed with its cause
-            broken[name] = f"{type(error).__name__}: {error}"
+            broken[name] = error_words(error)
             continue
-        if not 0 <= claim <= 1:
+        if not possible:
             broken[name] = f"claims {claim!r}, which is not from 0 to 1"
         elif claim:
             claims[name] = claim

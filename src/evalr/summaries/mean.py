@@ -60,12 +60,12 @@ class Mean(Summary[V]):
         if found is None:
             self._left_out(entry, UNKNOWN, place)
             return
-        if not isfinite(found):
+        if not isinstance(found, int) and not isfinite(found):  # which takes no whole number beyond a float
             self._left_out(entry, "not a number", place)
             self._put_unknown(entry, place)
             return
         if abs(found) > _LARGEST:
-            raise InputError(f"summary {self.name!r}: {found} is too large for a mean; the largest is {_LARGEST:g}")
+            raise InputError(f"summary {self.name!r}: a number is too large for a mean; the largest is {_LARGEST:g}")
         if self.bounds is not None and not self.bounds[0] <= found <= self.bounds[1]:
             low, high = self.bounds
             raise InputError(f"summary {self.name!r}: {found} is outside its bounds, {low} to {high}")
