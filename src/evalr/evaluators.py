@@ -9,7 +9,7 @@ from datetime import datetime
 from time import perf_counter
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
-from evalr.errors import InputError
+from evalr.errors import InputError, error_words
 from evalr.fields import verdict_fields
 from evalr.input_fields import without_lone_surrogates
 from evalr.inputs import Input, Now, reading_time, resolve_now
@@ -139,7 +139,7 @@ class FunctionEvaluator(Generic[I, V]):
         if isinstance(answer, Skip | HandOff):
             return replace(answer, **stamp)
         if isinstance(answer, Exception):
-            error = without_lone_surrogates(f"{type(answer).__name__}: {answer}")
+            error = without_lone_surrogates(error_words(answer))
             return Failure(error, exception=answer, **stamp)
         wrong = f"returned {type(answer).__name__} where {self.verdict_type.__name__} was promised"
         return Failure(wrong, **stamp)

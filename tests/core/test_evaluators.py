@@ -202,6 +202,23 @@ def test_no_ordinary_exception_gets_past(error: Exception, inline: bool) -> None
     assert result.exception is error
 
 
+class MuteError(Exception):
+    """An error whose own words fail."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("nothing to say")
+
+
+@pytest.mark.parametrize("inline", [False, True])
+def test_an_error_that_cannot_be_printed_is_still_a_failure(inline: bool) -> None:
+    def function(given: Session) -> Said:
+        raise MuteError
+
+    result = run(said(function, inline=inline))
+    assert isinstance(result, Failure)
+    assert result.error == "MuteError, which cannot be printed"
+
+
 def test_a_function_that_takes_other_arguments_fails() -> None:
     for function in (lambda: YES, lambda given, now: YES):
         result = run(said(function))

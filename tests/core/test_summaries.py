@@ -409,6 +409,13 @@ def test_groups_by_a_field_or_a_function() -> None:
         share.by(results, lambda about: 7)  # type: ignore[arg-type,return-value]
 
 
+@pytest.mark.parametrize("key", [["user", "agent"], 5, {"user"}])
+def test_what_is_no_key_is_refused(key: Any) -> None:
+    for ask in (lambda: share.by(answers(True), key), lambda: share.estimate(answers(True), cluster=key)):
+        with pytest.raises(InputError, match="is no key"):
+            ask()
+
+
 def test_versions_may_differ_from_group_to_group() -> None:
     results = [verdict(Answer(ok=True), version, attributes={"agent": version}) for version in ("1", "2")]
     assert share.by(results, "agent")["1"].versions == {"judge@1": 1}

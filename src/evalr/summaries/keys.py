@@ -36,8 +36,10 @@ _THE_WHOLE = (None,)
 
 
 def _reader(key: Key) -> Callable[[About], str | Sequence[str] | None]:
-    if not isinstance(key, str):
+    if callable(key):
         return key
+    if not isinstance(key, str):
+        raise InputError(f"{key!r} is no key: give one name, or a function of About that gives a text or several")
     if key == "session":
         return lambda about: about.session or about.id
     if key in _OWN_FIELDS:
