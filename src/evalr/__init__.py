@@ -15,15 +15,15 @@ from evalr.errors import (
     RecordError,
     UnknownLogError,
 )
-from evalr.estimates.buckets import TimeBucket
+from evalr.estimates.buckets import Bucket, TimeBucket
 from evalr.estimates.estimate import Estimate, Groups, Trend
-from evalr.estimates.folds import pass_k
+from evalr.estimates.folds import Fold, pass_k
 from evalr.evaluators import Evaluator, Fallback, FunctionEvaluator
 from evalr.fields import Field, verdict_fields
 from evalr.inputs import About
-from evalr.summaries import Mean, Rate, Summary, TimeTo
+from evalr.summaries import Key, Mean, Per, Rate, Summary, TimeTo
 from evalr.tallies.tally import Tally
-from evalr.verdicts import Failure, HandOff, Result, Score, Skip, Verdict, one_per_subject, scores, tag
+from evalr.verdicts import Duplicates, Failure, HandOff, Result, Score, Skip, Verdict, one_per_subject, scores, tag
 
 if TYPE_CHECKING:
     from evalr.reports.report import Report, report
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 __all__ = [
     "About",
     "AmbiguousLogError",
+    "Bucket",
     "DuplicateError",
+    "Duplicates",
     "Estimate",
     "Evaluator",
     "EvalrError",
@@ -39,14 +41,17 @@ __all__ = [
     "Fallback",
     "Field",
     "FieldTypeError",
+    "Fold",
     "FunctionEvaluator",
     "Groups",
     "HandOff",
     "InputError",
+    "Key",
     "LogError",
     "Mean",
     "MissingExtraError",
     "MixedVersionsError",
+    "Per",
     "PluginError",
     "Rate",
     "RecordError",

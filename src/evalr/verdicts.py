@@ -153,6 +153,7 @@ Result: TypeAlias = Verdict[V_co] | Failure | Skip | HandOff
 NO_VERDICT = (Failure, Skip, HandOff)
 
 Duplicates = Literal["error", "first", "latest"]
+"""What becomes of a second result of one subject: an error, or one of the two is kept."""
 
 
 def about_of(result: object) -> About | None:

@@ -11,6 +11,7 @@ from evalr.errors import InputError
 from evalr.inputs import About
 
 Bucket = Literal["hour", "day", "week", "month"]
+"""How long each stretch of a trend is, by the calendar of its time zone."""
 
 _MOST_FILLED = 20_000
 """Beyond this many buckets between the first and the last, only those that hold something are listed."""

@@ -40,6 +40,7 @@ class PassK:
 
 
 Fold = FoldName | PassK
+"""How the several results of one unit become one value: a name, or what `pass_k(k)` gives."""
 
 
 def pass_k(k: int) -> PassK:
