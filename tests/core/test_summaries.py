@@ -696,7 +696,7 @@ def test_the_first_or_the_last_of_a_unit() -> None:
     assert replace(within, per="task", fold="all").estimate([*results, broken]).bounds == (0, 1)
 
 
-@pytest.mark.parametrize("after", [-1, math.nan, math.inf, timedelta(seconds=-1)])
+@pytest.mark.parametrize("after", [-1, math.nan, math.inf, timedelta(seconds=-1), 10**400])
 def test_a_length_of_time_is_not_negative(after: Any) -> None:
     with pytest.raises(InputError, match="as a length of time"):
         within.estimate([Answer.model_construct(ok=True, after=after, end="back")])

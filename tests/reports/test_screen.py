@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalr import report
+from evalr import Estimate, report
 from evalr.cli.sample import NOW, sample_lines
 from evalr.measures import Activity, Session
 from evalr.reports.fitting import cells, packed, padded, wrapped
-from evalr.reports.wording import period_words
+from evalr.reports.lane import Row
+from evalr.reports.report import Section
+from evalr.reports.wording import period_words, row_title
 
 SCREEN = Path(__file__).parent / "sample_screen.txt"
 
@@ -31,6 +33,37 @@ def test_the_screen_of_the_sample_is_as_pinned(sample_log: Path, monkeypatch: py
     plain, grouped = report("sample.jsonl", now=NOW), report("sample.jsonl", now=NOW, by="agent", measures=["rewrites"])
     shown = f"{plain}\n\n{'=' * 100}\n\n{grouped}\n"
     assert shown == SCREEN.read_text(encoding="utf-8")
+
+
+class SeenName(str):
+    """A name that counts how often it is looked at beside another."""
+
+    seen = 0
+
+    def __hash__(self) -> int:
+        SeenName.seen += 1
+        return str.__hash__(self)
+
+    def __eq__(self, other: object) -> bool:
+        SeenName.seen += 1
+        return str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        SeenName.seen += 1
+        return str.__ne__(self, other)
+
+
+def test_the_titles_of_thousands_of_sources_are_found_without_comparing_them_all() -> None:
+    names = [SeenName(f"judge@{number}") for number in range(1000)]
+    rows = tuple(
+        Row(measure="m", evaluator=name, title="m", estimate=Estimate(name="m", value=None, status="undefined"))
+        for name in names
+    )
+    section = Section(measure="m", question="?", headline="m", rows=rows)
+    SeenName.seen = 0
+    titles = [row_title(row, section) for row in rows]
+    assert titles[:2] == ["m · judge@0", "m · judge@1"]
+    assert SeenName.seen < 10 * len(rows)
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120])

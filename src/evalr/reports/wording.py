@@ -65,7 +65,8 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 def row_title(row: Row, section: Section) -> str:
     """What a row is called: its summary, and whose verdicts it counts where the measure has those of several."""
-    several = len({each.evaluator for each in section.rows}) > 1
+    # Of thousands of sources, the second is soon found; to list them all for each row would be quadratic.
+    several = any(each.evaluator != section.rows[0].evaluator for each in section.rows)
     return safe_text(f"{row.title} · {row.evaluator}" if several else row.title)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, Literal
 
 from evalr.errors import InputError
@@ -137,7 +137,12 @@ class TimeTo(Summary[V]):
 
 
 def _length(time: timedelta | float) -> float:
-    return time.total_seconds() if isinstance(time, timedelta) else float(time)
+    if isinstance(time, timedelta):
+        return time.total_seconds()
+    try:
+        return float(time)
+    except OverflowError:  # a whole number that no float holds
+        return inf
 
 
 def _is_length(length: float) -> bool:
