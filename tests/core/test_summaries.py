@@ -35,6 +35,8 @@ from evalr import (
 )
 from evalr.estimates.mean import mean_interval
 from evalr.estimates.rate import rate_interval
+from evalr.logs import Stored
+from evalr.measures import Session
 from evalr.tallies.moments import Moments
 
 AT = datetime(2026, 9, 28, 9, 0, tzinfo=UTC)
@@ -724,8 +726,34 @@ def test_settings_are_given_with_the_question() -> None:
         share.estimate(results, method="wald")
     with pytest.raises(InputError, match="level must lie between"):
         share.estimate(results, level=95)
-    with pytest.raises(TypeError, match="colour"):
-        share.estimate(results, colour="red")
+    for ask in (share.estimate, share.trend, lambda given, **more: share.by(given, "user", **more)):
+        with pytest.raises(InputError, match=r"no setting 'methd'; there are: .*method.*; did you mean 'method'\?"):
+            ask(results, methd="jeffreys")
+    with pytest.raises(InputError, match=r"no setting 'levl'; .*did you mean 'level'\?"):
+        share.estimate(results, levl=0.9)
+
+
+def test_what_is_no_verdict_of_the_summary_is_refused_with_what_to_pass() -> None:
+    person = Session(id="s", activities=[])
+    cases: dict[str, tuple[Any, str]] = {
+        "a verdict of another measure": (Verdict(Batch(good=1, all=1), "b"), r"if r\.evaluator == \.\.\.\]"),
+        "an input": (person, "not Session: measure each session first"),
+        "a stored result": (Stored("b", Verdict(Answer(ok=True), "b")), r"pass the \.result of each"),
+        "a value of another type": (Batch(good=1, all=1), "pass values of Answer, or results that hold them"),
+        "a bool": (True, r"not bool: wrap each value in the verdict type, as in Answer\(\.\.\.\)"),
+    }
+    for passed, message in cases.values():
+        with pytest.raises(InputError, match=message) as raised:
+            share.estimate([passed])
+        assert ("r.evaluator ==" in str(raised.value)) is isinstance(passed, Verdict)
+    with pytest.raises(InputError, match="pass a list"):
+        share.estimate(Answer(ok=True))  # type: ignore[arg-type]
+
+
+def test_a_bucket_stands_where_a_key_does() -> None:
+    results = answers(True, False)
+    assert share.trend(results, "week") == share.trend(results, bucket="week")
+    assert share.trend(results, "week").by == "week"
 
 
 def test_summaries_refuse_settings_that_mean_nothing() -> None:

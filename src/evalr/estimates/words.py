@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from math import floor, inf, isfinite, log10
 from typing import Literal
@@ -99,6 +100,16 @@ def plural(noun: str) -> str:
     if noun[-1:] == "y" and noun[-2:-1] not in tuple("aeiou"):
         return noun[:-1] + "ies"
     return noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")
+
+
+def choice_words(name: str, known: Iterable[str]) -> str:
+    """`there are: completion, waits; did you mean 'waits'?`: what to choose from, for a name that is none of it."""
+    from difflib import get_close_matches
+
+    names = list(known)
+    close = get_close_matches(name, names, n=1)
+    meant = f"; did you mean {close[0]!r}?" if close else ""
+    return f"there are: {', '.join(names) or 'none'}{meant}"
 
 
 def method_words(method: str) -> str:

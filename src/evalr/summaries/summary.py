@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from datetime import tzinfo
 from fractions import Fraction
-from typing import Any, Generic, NamedTuple
+from typing import Any, Generic, NamedTuple, Self
+
+from pydantic import BaseModel
 
 from evalr.errors import InputError, MixedVersionsError
 from evalr.estimates.buckets import Bucket, TimeBucket, buckets_between
 from evalr.estimates.estimate import Estimate, Groups, Status, Trend
 from evalr.estimates.interval import Interval
-from evalr.estimates.words import Unit
-from evalr.inputs import About
+from evalr.estimates.words import Unit, choice_words
+from evalr.inputs import About, Input
 from evalr.summaries.keys import Key, Per, Place, cluster_reader, group_reader, key_words, unit_reader
 from evalr.tallies.fingerprint import fingerprint
 from evalr.tallies.moments import Exact, exact
@@ -30,6 +32,9 @@ _COULD_COUNT = {PENDING, UNKNOWN, *_NO_VERDICT_WORDS.values()}
 """What is left out for these reasons could have counted either way, and widens the bounds."""
 
 _NOBODY = About("value")
+
+_ASKED = ("cluster", "level", "duplicates", "mix_versions")
+"""What every estimate takes beside the fields of its summary."""
 
 
 class Terms(NamedTuple):
@@ -99,7 +104,7 @@ class Summary(Generic[V]):
             settings: other values for the summary's own fields, such as `method="jeffreys"` or
                 `within=timedelta(hours=1)`.
         """
-        summary = replace(self, **settings) if settings else self
+        summary = self._set(settings)
         tally = summary._tallied(results, None, cluster, duplicates)
         return summary._group(tally, None, level, mix_versions)
 
@@ -115,7 +120,7 @@ class Summary(Generic[V]):
         **settings: Any,
     ) -> Groups:
         """One estimate for each group. A result with several texts for the key is in several groups."""
-        summary = replace(self, **settings) if settings else self
+        summary = self._set(settings)
         tally = summary._tallied(results, key, cluster, duplicates)
         names: list[str | None] = [*sorted(tally.named_groups())]
         if None in tally.entries:
@@ -126,8 +131,8 @@ class Summary(Generic[V]):
     def trend(
         self,
         results: Iterable[Result[V] | V] | Tally[Any],
-        *,
         bucket: Bucket = "day",
+        *,
         tz: str | tzinfo = "UTC",
         cluster: Key | None = None,
         level: float = 0.95,
@@ -140,7 +145,7 @@ class Summary(Generic[V]):
         Buckets between the first and the last that hold nothing are there too, undefined. Results without a time are
         in none; they come last, under None.
         """
-        summary = replace(self, **settings) if settings else self
+        summary = self._set(settings)
         tally = summary._tallied(results, TimeBucket(bucket, tz), cluster, duplicates)
         names: list[str | None] = list(buckets_between(tally.named_groups(), bucket))
         if None in tally.entries:
@@ -192,6 +197,19 @@ class Summary(Generic[V]):
         parts = (type(self), self.of, self.leaves_out, per, self.fold, *self._parts())
         return tuple(fingerprint(part) for part in parts)
 
+    def _set(self, settings: Mapping[str, Any]) -> Self:
+        """The summary with other values for some of its fields.
+
+        Raises:
+            InputError: it has no such field.
+        """
+        own = [field.name for field in fields(self) if field.init]
+        for name in settings:
+            if name not in own:
+                asked = choice_words(name, [*_ASKED, *own])
+                raise InputError(f"summary {self.name!r} has no setting {name!r}; {asked}")
+        return replace(self, **settings) if settings else self
+
     # -- what each kind of summary fills in ---------------------------------------------------------------------------
 
     def _parts(self) -> tuple[object, ...]:
@@ -232,8 +250,8 @@ class Summary(Generic[V]):
                 entry.flags.update(result.flags)
         if not isinstance(value, self.of):
             raise InputError(
-                f"summary {self.name!r} reads {self.of.__name__}, not {type(value).__name__}: pass it the results of "
-                "one measure, such as [r for r in results if r.evaluator == 'completion']"
+                f"summary {self.name!r} reads {self.of.__name__}, not {type(value).__name__}: "
+                f"{_what_to_pass(result, self.of.__name__)}"
             )
         if sampling_weight is not None:
             if self._weighed():
@@ -356,6 +374,22 @@ class Summary(Generic[V]):
                 "pass the results of one version, or mix_versions=True"
             )
         return (*(["low_confidence"] if few else []), *(["mixed_versions"] if mixed else []), *sorted(entry.flags))
+
+
+def _what_to_pass(given: object, wanted: str) -> str:
+    """What to pass instead of something that is no result or value of a summary's own."""
+    if isinstance(given, Verdict):
+        return "pass it the results of one measure, such as [r for r in results if r.evaluator == ...]"
+    if isinstance(given, Input):
+        return f"measure each {given.kind} first, and pass what the evaluator gives"
+    result = getattr(given, "result", None)
+    if isinstance(result, (Verdict, *NO_VERDICT)):
+        return "pass the .result of each"
+    if isinstance(given, BaseModel):
+        return f"pass values of {wanted}, or results that hold them"
+    if isinstance(given, tuple):
+        return f"pass a list of {wanted} values or of results, also where there is only one"
+    return f"wrap each value in the verdict type, as in {wanted}(...)"
 
 
 def share_bounds(hits: Exact, total: Exact, unknown: Exact, undecided: Exact = 0) -> tuple[float, float] | None:
