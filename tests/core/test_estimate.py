@@ -56,8 +56,8 @@ def test_an_estimate_without_a_value_says_why() -> None:
     assert str(NOTHING) == "completion — · nothing was counted"
 
 
-def test_a_limit_that_is_not_reached_is_dots_and_open_rows_are_told() -> None:
-    assert str(TIME) == "waits 2m 10s [1m 58s, …] · 970 waits, 41 still open"
+def test_a_limit_that_is_not_reached_is_dots_and_what_had_not_ended_is_told() -> None:
+    assert str(TIME) == "waits 2m 10s [1m 58s, …] · 970 waits, 41 not ended"
 
 
 def test_several_kinds_of_cluster_are_named() -> None:
@@ -173,6 +173,18 @@ def test_groups_are_a_mapping_that_prints_one_line_a_group() -> None:
     assert repr(groups) == "Groups(by='agent', 3 groups)"
     assert "Groups overlap" in groups._repr_html_()
     assert groups == {"ada": RATE, "bob": TIME, None: NOTHING}
+
+
+def test_a_table_of_groups_names_the_summary() -> None:
+    for shown in (Groups("agent", {"ada": RATE}), Trend("day", {"2026-09-28": RATE})):
+        assert "<table><caption>completion</caption><thead>" in shown._repr_html_()
+    assert "<caption>" not in Groups("agent", {})._repr_html_()
+
+
+def test_what_people_look_for_comes_first() -> None:
+    assert list(RATE.to_dict())[:5] == ["name", "value", "low", "high", "n"]
+    (row,) = Groups("agent", {"ada": RATE}).to_dicts()
+    assert list(row)[:6] == ["name", "group", "value", "low", "high", "n"]
 
 
 def test_groups_named_by_a_log_stay_on_their_line() -> None:

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 USUAL_LEVEL = 0.95
+"""The level that goes without saying."""
+
 _LONGEST_REASON = 500
 _MOST_NAMED = 20
 """Reasons and flags may come from a log, and a line to paste names no more of either."""
-"""The level that goes without saying."""
 
 Status = Literal["ok", "undefined", "not_reached", "degenerate", "inconsistent"]
 
@@ -31,9 +32,10 @@ class Estimate:
         value: the estimate, None where `status` is undefined or not_reached.
         low: the lower limit of the two-sided interval at `level`; None where there is no interval (`reason` says why).
         high: the upper limit; it alone is None where the log does not reach it.
+        n: rows that were counted. `noun` is what one is called.
+        level: of the interval.
         unit: "share" (0 to 1), "seconds", or a word such as "turns".
         counts: what went in, by name, such as hits and total, or ended and censored.
-        n: rows that were counted. `noun` is what one is called.
         clusters: independent groups of rows over which the interval is computed; `clustered_by` says how many of each
             kind.
         variance: of the value, cluster-robust where rows are clustered.
@@ -52,11 +54,11 @@ class Estimate:
     value: float | None
     low: float | None = None
     high: float | None = None
+    n: int = 0
     level: float = USUAL_LEVEL
     unit: Unit = "share"
     noun: str = "result"
     counts: Mapping[str, float] = field(default_factory=dict)
-    n: int = 0
     clusters: int = 0
     clustered_by: Mapping[str, int] = field(default_factory=dict)
     variance: float | None = None
@@ -94,7 +96,7 @@ class Estimate:
         if by:
             words += f" of {by}"
         # What was cut off before the time that a share is about is pending: it may yet end in time.
-        cut_off = "pending" if self.unit == "share" else "still open"
+        cut_off = "pending" if self.unit == "share" else "not ended"
         for key, state in (("ended_otherwise", "ended otherwise"), ("censored", cut_off)):
             count = self.counts.get(key)
             if count:
@@ -168,8 +170,8 @@ class Groups(Mapping[str | None, Estimate]):
         return safe_text(f"(no {self.by})" if group is None else group)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """One plain dict a group: `group` and every field of its estimate."""
-        return [{"group": group, **estimate.to_dict()} for group, estimate in self.items()]
+        """One plain dict a group: `name`, `group`, and every other field of its estimate."""
+        return [{"name": estimate.name, "group": group} | estimate.to_dict() for group, estimate in self.items()]
 
     def to_frame(self) -> DataFrame:
         """A pandas frame with one row a group. Needs `evalr[pandas]`."""
@@ -179,7 +181,8 @@ class Groups(Mapping[str | None, Estimate]):
         rows = [html_row(self.group_words(group), estimate) for group, estimate in self.items()]
         note = "<p>Groups overlap: a result may be in several.</p>" if self.overlap else ""
         level = next((estimate.level for estimate in self.values()), USUAL_LEVEL)
-        return html_table(html_head(self.by, level), rows) + note
+        caption = next((estimate.name for estimate in self.values()), None)
+        return html_table(html_head(self.by, level), rows, caption=caption) + note
 
 
 class Trend(Groups):
@@ -217,11 +220,12 @@ def html_row(title: str, estimate: Estimate) -> list[str]:
     ]
 
 
-def html_table(head: list[str], rows: list[list[str]]) -> str:
+def html_table(head: list[str], rows: list[list[str]], *, caption: str | None = None) -> str:
     """A table of texts, each escaped: they may come from a log."""
+    above = "" if caption is None else f"<caption>{_escaped(caption)}</caption>"
     cells = "".join(f"<th>{_escaped(text)}</th>" for text in head)
     body = "".join("<tr>" + "".join(f"<td>{_escaped(text)}</td>" for text in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<table>{above}<thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _escaped(text: str) -> str:

@@ -20,7 +20,7 @@ from evalr.verdicts import V
 
 @dataclass(frozen=True)
 class TimeTo(Summary[V]):
-    """How long until it happened, or until the log ended: nothing that is still open is dropped.
+    """How long until it happened, or until the log ended: nothing that has not ended is dropped.
 
     The value is one of two: the share in which it happened `within` a time (or, with `open=True`, in which it had not
     yet), or the time by which it had happened in a share `quantile` (the median by default). Sampling weights do not
@@ -28,7 +28,7 @@ class TimeTo(Summary[V]):
 
     Args:
         after: how long, as a timedelta or a number; None where it is not known.
-        end: how it ended, as any text, or None where it was still open.
+        end: how it ended, as any text, or None where it had not ended.
         event: the end that is waited for. Any other is a competing end: it then can no longer happen.
         within: as `after`.
         open: see above.
