@@ -93,7 +93,11 @@ def test_other_settings(log: str, capsys: pytest.CaptureFixture[str]) -> None:
         (["gate", "drop_off<20", "LOG"], "write the bar from 0 to 1"),
         (["gate", "waits_median<300", "LOG"], "is not a length of time"),
         (["gate", "drop_off<0.2", "LOG", "--by", "agent"], "leave --by out"),
-        (["schema", "nope"], "no type of line is named 'nope'"),
+        (["gate", "dropoff<0.2", "LOG"], "did you mean 'drop_off'?"),
+        (["gate", "drop_off<0.2"], "a gate needs a LOG after 'drop_off<0.2'"),
+        (["gate", "LOG"], "a gate needs a CONDITION before "),
+        (["report", "LOG", "--measure", "waits_median"], "it is a summary of the measure 'waits'"),
+        (["schema", "nope"], "no type of line and no measure is named 'nope'"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_on_stderr(
@@ -125,6 +129,30 @@ def test_a_file_that_no_reader_knows(tmp_path: Path, capsys: pytest.CaptureFixtu
     code, _, err = run(capsys, "report", str(tmp_path / "notes.txt"))
     assert code == 2
     assert "--log KIND" in err
+
+
+def test_a_directory_that_no_reader_knows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "report", str(tmp_path))
+    assert code == 2
+    assert "is a directory, which needs a reader for directories of its kind" in err
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_log_of_which_nothing_could_be_counted(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.jsonl"
+    bad = '{"type": "session", "id": "a", "activities": [{"at": "2026-11-02T10:00:00", "role": "agent"}]}\n'
+    good = bad.replace("10:00:00", "10:00:00Z")
+    path.write_text(2 * bad, encoding="utf-8")
+    code, out, err = run(capsys, "report", str(path), "--now", NOW, *options)
+    assert code == 2
+    assert "naive time" in out
+    assert err == f"evalr: {path}: nothing could be counted, all of its 2 records left out\n"
+    path.write_text(bad + good, encoding="utf-8")
+    assert run(capsys, "report", str(path), "--now", NOW, *options)[0] == 0
+    # Nothing in a period is an answer, and no fault of the log.
+    assert run(capsys, "report", str(path), "--now", NOW, "--since", "2026-11-20", *options)[0] == 0
 
 
 # Gates
@@ -170,6 +198,8 @@ def test_measures_lists_every_summary_that_a_report_has(capsys: pytest.CaptureFi
         "completion_quality",
         "window=14d, threshold=0.2",
         "drop_off@1:3600s",
+        "verdict   completed: bool; quality: integer from 1 to 5; reason: text, optional",
+        "outcome: dropped | continued | pending",
     ):
         assert text in out
     assert "verdicts in the log, by a judge or by people, of transcripts" in out
@@ -182,6 +212,12 @@ def test_schemas(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(json.loads(out)) == {"session", "history", "transcript", "result"}
     _, out, _ = run(capsys, "schema", "session")
     assert "activities" in json.loads(out)["properties"]
+
+
+def test_the_schema_of_a_measure_is_that_of_its_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "schema", "completion")
+    assert code == 0
+    assert json.loads(out)["required"] == ["completed", "quality"]
 
 
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:

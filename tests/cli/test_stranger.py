@@ -173,6 +173,13 @@ def test_what_cannot_be_loaded_stops_no_report_and_is_said(site: Path, log: Path
     assert evalr(site, "report", str(log), "--measure", "needy").returncode == 2
 
 
+def test_what_is_installed_is_what_a_report_can_use(site: Path) -> None:
+    done = run(site, "-c", "from evalr.measures import installed_measures; print(*map(sorted, installed_measures()))")
+    loaded, broken = done.stdout.split("] [")
+    assert "prompt" in loaded
+    assert all(name in broken and name not in loaded for name in ("crashing", "greedy", "needy"))
+
+
 def test_a_notebook_shows_it(site: Path, log: Path) -> None:
     done = run(site, "-c", f"from evalr import report; print(report({str(log)!r})._repr_html_())")
     assert "<td>answered within a minute</td><td>75.0%</td>" in done.stdout

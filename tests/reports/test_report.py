@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from pydantic import BaseModel
 
 from evalr import Failure, InputError, PluginError, Rate, Report, Skip, Verdict, report
 from evalr.evaluators import FunctionEvaluator
-from evalr.logs import Stored
+from evalr.logs import Stored, to_line
 from evalr.measures import (
     Activity,
     History,
@@ -253,6 +254,44 @@ def test_several_versions_are_shown_apart_and_never_pooled() -> None:
     assert "task completion · completion@2" in found.text()
 
 
+def test_a_failure_without_a_version_belongs_to_the_only_version_of_its_evaluator() -> None:
+    verdicts = [completion(f"t{n}", n < 3, version="2") for n in range(4)]
+    found = report([*verdicts, Failure("crashed", "completion"), Skip("no answer", "completion")], now=NOW)
+    assert {row.evaluator for row in found.rows} == {"completion@2"}
+    estimate = found["completion"]
+    assert (estimate.value, estimate.left_out) == (0.75, {"failed": 1, "skipped": 1})
+    assert estimate.bounds == (3 / 6, 5 / 6)
+    assert "failed: a value without an id: crashed" in found.text(width=200)
+
+
+def test_a_failure_without_a_version_stands_apart_where_it_could_be_of_several() -> None:
+    verdicts = [completion("t", True, version=version) for version in "12"]
+    found = report([*verdicts, Failure("crashed", "completion")], now=NOW)
+    assert {row.evaluator for row in found.rows} == {"completion@1", "completion@2", "completion@?"}
+    alone = report([Failure("crashed", "completion")], now=NOW)
+    assert {row.evaluator for row in alone.rows} == {"completion@?"}
+
+
+def test_groups_are_merged_too() -> None:
+    about = Transcript(id="lost", request="help", at=NOW - MINUTE, attributes={"agent": "a"}).about()
+    found = report([completion("t", True), Failure("crashed", "completion", about=about)], now=NOW, by="agent")
+    (groups,) = (row.groups for row in found.rows if row.estimate.name == "completion")
+    assert groups is not None
+    assert groups["a"].left_out == {"failed": 1}
+
+
+def test_verdicts_that_name_no_user_are_counted_where_the_log_knows_users() -> None:
+    verdicts = [completion(f"t{n}", n < 3) for n in range(4)]
+    known = session("s", user="ada")
+    assert "4 verdicts name no user (about.user), so each counts as independent" in report(
+        [*verdicts, known], now=NOW
+    ).text(width=200)
+    assert "name no user" not in report([*verdicts, session("s")], now=NOW).text(width=200)
+    named = replace(verdicts[0], about=Transcript(id="t0", user="ada", request="help", at=NOW - MINUTE).about())
+    assert "name no user" not in report([named, known], now=NOW).text(width=200)
+    assert "1 verdict names no user" in report([named, verdicts[1], known], now=NOW).text(width=200)
+
+
 def test_what_is_computed_counts_rather_than_what_was_stored_of_it() -> None:
     given = session("s")
     stored = Stored("drop_off", drop_off_evaluator(now=NOW).evaluate_inline(given))
@@ -280,7 +319,7 @@ def test_one_person_may_answer_the_questions_of_several_measures(stored: bool) -
 
 
 def test_a_measure_that_cannot_be_used_is_an_error_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalr.reports.report.usable_measures", lambda: Plugins({}, {"lost": "needs 'x'"}))
+    monkeypatch.setattr("evalr.reports.report.installed_measures", lambda: Plugins({}, {"lost": "needs 'x'"}))
     with pytest.raises(PluginError, match="the measure 'lost' cannot be used: needs 'x'"):
         report([session("a")], now=NOW, measures=["lost"])
 
@@ -385,6 +424,22 @@ def test_an_attribute_that_nothing_has_is_said_with_those_there_are() -> None:
     assert "Nothing here has 'agnet' to group by; attributes: agent." in found.text(width=300)
 
 
+def test_a_key_that_only_inputs_have_is_not_called_unknown() -> None:
+    given = Transcript(id="t", request="help", at=NOW - MINUTE, user="ada", attributes={"task": "x"})
+    for key in ("task", "user"):
+        shown = report([given, completion("t", True)], now=NOW, by=key).text(width=300)
+        assert f"Nothing that was counted has '{key}' to group by, but inputs do" in shown
+        assert "attributes: task" not in shown
+
+
+def test_a_key_that_is_an_ignored_field_says_where_it_belongs(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps({"agent": "atlas", **json.loads(to_line(session("s")))}), encoding="utf-8")
+    shown = report(path, now=NOW, by="agent").text(width=300)
+    assert "'agent' is a field that was ignored: to group by it, put it under attributes." in shown
+    assert "was ignored: to group" not in report(path, now=NOW, by="agnet").text(width=300)
+
+
 def test_only_the_largest_groups_are_shown_and_the_others_are_counted() -> None:
     given = [session(f"s{n}-{m}", user=f"u{n:02d}") for n in range(30) for m in range(2 if n < 5 else 1)]
     found = report(given, now=NOW, by="user", measures=["waits"])
@@ -414,6 +469,26 @@ def test_a_summary_of_a_measure_that_read_nothing_is_undefined_with_the_reason()
     assert "no verdicts in this log" in (found.reason or "")
 
 
+def test_results_that_the_reader_refused_are_not_called_absent(tmp_path: Path) -> None:
+    line = {"type": "result", "measure": "completion", "evaluator": "people", "value": {"completed": True}}
+    others = [line | {"value": {"completed": True, "quality": 9}}, line | {"about": 5}, line | {"value": None}]
+    path = tmp_path / "log.jsonl"
+    lines = [to_line(session("s")), *map(json.dumps, [line, *others])]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    reasons = {section.measure: section.reason for section in report(path, now=NOW).sections}
+    assert reasons["completion"] == "no verdict that could be used: 4 results left out"
+    assert "no verdicts in this log" in (reasons["outcome"] or "")
+
+
+def test_an_unknown_name_is_answered_with_the_one_that_was_meant() -> None:
+    with pytest.raises(InputError, match=r"did you mean 'waits'\?"):
+        report([], measures=["wait"])
+    with pytest.raises(InputError, match="'waits_median'; it is a summary of the measure 'waits'"):
+        report([], measures=["waits_median"])
+    with pytest.raises(InputError, match=r"did you mean 'drop_off'\?"):
+        report([session("s")], now=NOW)["dropoff"]
+
+
 def test_the_report_as_json_is_plain_and_whole() -> None:
     given = [session("s", attributes={"agent": "a"}), completion("t", True)]
     found = report(given, now=NOW, by="agent", since=NOW - timedelta(days=1))
@@ -429,7 +504,7 @@ def test_the_report_as_json_is_plain_and_whole() -> None:
 def test_tidy_rows_are_one_for_each_summary_and_group() -> None:
     given = [session("s1", attributes={"agent": "a"}), session("s2", attributes={"agent": "b"})]
     rows = report(given, now=NOW, by="agent", measures=["waits"]).to_dicts()
-    assert [(row["summary"], row["by"], row["group"], row["n"]) for row in rows] == [
+    assert [(row["name"], row["by"], row["group"], row["n"]) for row in rows] == [
         ("waits", None, None, 2),
         ("waits", "agent", "a", 1),
         ("waits", "agent", "b", 1),
@@ -438,12 +513,13 @@ def test_tidy_rows_are_one_for_each_summary_and_group() -> None:
         ("waits_median", "agent", "b", 1),
     ]
     assert len({tuple(row) for row in rows}) == 1
+    assert list(rows[0])[:7] == ["title", "name", "group", "value", "low", "high", "n"]
 
 
 def test_a_frame_has_the_tidy_rows() -> None:
     pytest.importorskip("pandas")
     found = report([session("s")], now=NOW)
-    assert list(found.to_frame()["summary"]) == [row["summary"] for row in found.to_dicts()]
+    assert list(found.to_frame()["name"]) == [row["name"] for row in found.to_dicts()]
 
 
 def test_real_sessions_are_measured_as_their_truth_says(real_logs: Any) -> None:

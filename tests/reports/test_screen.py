@@ -119,6 +119,14 @@ def test_a_notebook_shows_what_the_screen_shows(sample_log: Path) -> None:
     assert html.count("<tr>") == 1 + len(found.rows) + sum(len(section.notes) for section in found.sections) + 1
 
 
+def test_a_notebook_gives_no_advice_for_a_shell(sample_log: Path) -> None:
+    found = report(sample_log, now=NOW, by="user", measures=["waits"])
+    assert "--json" in found.text()
+    assert "smaller groups" in found._repr_html_()
+    for shown in (found, report(sample_log, now=NOW)):
+        assert "--" not in shown._repr_html_()
+
+
 # Text that fits
 
 

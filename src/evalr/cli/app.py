@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evalr.cli.endings import QuietGroup
+from evalr.cli.endings import UNUSABLE, QuietGroup
 from evalr.cli.texts import read_length, read_setting, read_time
 from evalr.errors import InputError
+from evalr.estimates.words import choice_words, count_words
 from evalr.quoting import safe_text
 
 if TYPE_CHECKING:
@@ -104,18 +105,27 @@ def report(
         strict=strict,
     )
     _print_report(found, json=json)
+    if found.records and found.left_out.total == found.records:
+        count = count_words(found.records, "record")
+        print(
+            f"evalr: {safe_text(log, longest=1_000)}: nothing could be counted, all of its {count} left out",
+            file=sys.stderr,
+        )
+        raise typer.Exit(UNUSABLE)
 
 
 @app.command(epilog=ENDINGS)
 def gate(
+    *,
     conditions: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="CONDITION",
-            help="NAME<NUMBER, with <, <=, > or >=: 'drop_off<20%', 'waits_median<5m', 'completion>=0.9'. Quote it.",
+            help="At least one NAME<NUMBER, with <, <=, > or >=: 'drop_off<20%', 'waits_median<5m', 'completion>=0.9'. "
+            "Quote it.",
             show_default=False,
         ),
-    ],
+    ] = None,
     log: LogPath,
     kind: Kind = None,
     window: Window = None,
@@ -133,18 +143,22 @@ def gate(
     A condition passes where the limit of the printed interval clears the bar: the upper limit for < and <=, the lower
     for > and >=. Nothing passes on an undefined number. `evalr measures` lists the names.
     """
-    from evalr.cli.gates import read_bar, read_condition, rule
+    from evalr.cli.gates import is_condition, read_bar, read_condition, rule
     from evalr.cli.listing import summaries_by_name
 
     if by is not None:
         raise InputError(
             "a gate holds the whole log against its conditions: leave --by out, or use `evalr report --by`"
         )
+    if not conditions:
+        # With one argument alone, that one is taken for the log.
+        lacks = f"a LOG after {log!r}" if is_condition(log) else f"a CONDITION before {log!r}, such as 'drop_off<20%'"
+        raise InputError(f"a gate needs {lacks}: evalr gate CONDITION... LOG")
     asked = [read_condition(text) for text in conditions]
     known = summaries_by_name()
     for condition in asked:
         if condition.name not in known:
-            raise InputError(f"no summary is named {condition.name!r}; there are: {', '.join(known)}")
+            raise InputError(f"no summary is named {condition.name!r}; {choice_words(condition.name, known)}")
         read_bar(condition.bar, known[condition.name].summary.estimate([]))
     found = _report(
         log,
@@ -176,16 +190,25 @@ def measures() -> None:
 
 @app.command()
 def schema(
-    name: Annotated[str | None, typer.Argument(metavar="TYPE", help="session, history, transcript or result.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="TYPE",
+            help="session, history, transcript or result; or a measure, for the value that its results hold.",
+        ),
+    ] = None,
 ) -> None:
     """Print the JSON Schemas of evalr's own log, JSON Lines."""
     from json import dumps
 
+    from evalr.cli.listing import value_schemas
     from evalr.logs import schemas
 
-    found = schemas()
+    lines = schemas()
+    found = lines if name is None or name in lines else value_schemas()
     if name is not None and name not in found:
-        raise InputError(f"no type of line is named {name!r}; there are: {', '.join(found)}")
+        choices = choice_words(name, [*lines, *found])
+        raise InputError(f"no type of line and no measure is named {name!r}; {choices}")
     print(dumps(found if name is None else found[name], indent=2))
 
 
@@ -212,11 +235,11 @@ def _report(
     **options: Any,
 ) -> Report:
     from evalr.cli.progress import shown_progress
+    from evalr.measures.measure import installed_measures
     from evalr.reports.report import report
-    from evalr.reports.usable import usable_measures
 
     defaults: dict[str, Any] = {}
-    for measure in usable_measures().loaded.values():
+    for measure in installed_measures().loaded.values():
         defaults |= measure.settings
     given = dict(read_setting(text, defaults) for text in settings or ())
     if window is not None:

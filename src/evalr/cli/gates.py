@@ -47,6 +47,11 @@ class Ruling:
     found: str
 
 
+def is_condition(text: str) -> bool:
+    """Whether a text reads as a condition."""
+    return _CONDITION.fullmatch(text) is not None
+
+
 def read_condition(text: str) -> Condition:
     """`drop_off<0.2` as a condition."""
     found = _CONDITION.fullmatch(text)

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from evalr.estimates.words import plural, window_words
+from evalr.estimates.words import number_words, plural, window_words
+from evalr.fields import Field, verdict_fields
 from evalr.logs import installed_readers
-from evalr.measures.measure import Measure
+from evalr.logs.schemas import DRAFT
+from evalr.measures.measure import Measure, installed_measures
 from evalr.quoting import safe_text
-from evalr.reports.fitting import cells, padded
+from evalr.reports.fitting import cells, padded, wrapped
 from evalr.reports.lane import title_of
-from evalr.reports.usable import usable_measures
 from evalr.summaries import Summary
 
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
@@ -29,14 +30,22 @@ def summaries_by_name() -> dict[str, Named]:
     """Every summary of every installed measure, by the name that gates use."""
     return {
         summary.name: Named(measure.name, summary)
-        for measure in usable_measures().loaded.values()
+        for measure in installed_measures().loaded.values()
         for summary in measure.summaries(**measure.settled({}))
+    }
+
+
+def value_schemas() -> dict[str, dict[str, Any]]:
+    """The JSON Schema of what a result's `value` holds, by the measure that the result belongs to."""
+    return {
+        name: {"$schema": DRAFT, **measure.verdict.model_json_schema()}
+        for name, measure in installed_measures().loaded.items()
     }
 
 
 def listing() -> str:
     """Everything that is installed, as lines of text."""
-    measures, readers = usable_measures(), installed_readers()
+    measures, readers = installed_measures(), installed_readers()
     lines = ["measures"]
     for measure in measures.loaded.values():
         lines += _measure_lines(measure)
@@ -55,6 +64,9 @@ def listing() -> str:
 def _measure_lines(measure: Measure) -> Iterator[str]:
     yield f"  {measure.name}  {safe_text(measure.question)}"
     yield f"    needs     {_needs(measure)}"
+    computed = measure.verdict.model_computed_fields
+    parts = [_field_words(each) for each in verdict_fields(measure.verdict) if each.name not in computed]
+    yield from wrapped("; ".join(parts), 100, first="    verdict   ", rest=" " * 14)
     for place, summary in enumerate(measure.summaries(**measure.settled({}))):
         begin = "names" if place == 0 else ""
         yield f"    {begin:<9} {padded(summary.name, 20)}  {safe_text(title_of(summary))}"
@@ -63,6 +75,20 @@ def _measure_lines(measure: Measure) -> Iterator[str]:
     if measure.evaluator is not None:
         evaluator = measure.evaluator(now=_ANY_TIME, **measure.settled({}))
         yield f"    evaluator {evaluator.name}@{evaluator.version}"
+
+
+def _field_words(field: Field) -> str:
+    """`quality: integer, 1 to 5`: what a result's value holds under this name."""
+    limits = {"at least": field.low, "at most": field.high}
+    numbers = [f"{words} {number_words(limit)}" for words, limit in limits.items() if limit is not None]
+    if field.choices:
+        kind = " | ".join(str(getattr(choice, "value", choice)) for choice in field.choices)
+        kind = f"several of {kind}" if field.kind == "choices" else kind
+    elif field.low is not None and field.high is not None:
+        kind = f"{field.kind} from {number_words(field.low)} to {number_words(field.high)}"
+    else:
+        kind = " ".join([field.kind, *numbers])
+    return safe_text(f"{field.name}: {kind}{'' if field.required else ', optional'}", longest=300)
 
 
 def _needs(measure: Measure) -> str:

@@ -70,6 +70,12 @@ def find_reader(path: str | PathLike[str], *, kind: str | None = None) -> Reader
         elif claim:
             claims[name] = claim
 
+    if not claims and path.is_dir():
+        raise UnknownLogError(
+            f"{path} is a directory, which needs a reader for directories of its kind, and none that is installed "
+            "reads this one: give one file of it (files of JSON lines may be put together into one); "
+            f"{_choices(readers.loaded, broken)}"
+        )
     if not claims:
         raise UnknownLogError(f"{path}: no reader knows this kind of log; {_choices(readers.loaded, broken)}")
     best = [name for name, claim in claims.items() if claim == max(claims.values())]

@@ -22,8 +22,8 @@ from evalr.logs.log import Item, Log, Stored
 from evalr.logs.reasons import Reason, fault, text_fault, without_lone_escapes
 from evalr.logs.results import ResultLine, measure_of, missing_part, to_result, to_result_line
 from evalr.logs.seen import Seen
-from evalr.quoting import quoted
 from evalr.measures import installed_measures
+from evalr.quoting import quoted
 from evalr.verdicts import Result
 
 CLAIMED_LINES = 20
@@ -179,10 +179,17 @@ class _Lines:
         try:
             given = self._validate(line, extra="allow")
         except ValidationError as error:
+            if form.model is ResultLine:
+                self._refuse(record)
             raise Reason(fault(error)) from None
         if repaired:
             self._log.repaired["lone surrogates"] += repaired
         return self._settled(given)
+
+    def _refuse(self, record: Mapping[str, Any]) -> None:
+        name = record.get("measure") or record.get("evaluator")
+        if isinstance(name, str):
+            self._log.refuse_result(name)
 
     def _settled(self, given: Input | ResultLine) -> Input | ResultLine:
         self._extra = "allow" if settle(given, self._log) else None
@@ -208,10 +215,11 @@ def settle(given: BaseModel, log: Log, path: str = "") -> bool:
 
 
 def _stored(line: ResultLine, log: Log) -> Stored:
-    missing = missing_part(line)
+    missing, name = missing_part(line), measure_of(line)
     if missing is not None:
+        if name is not None:
+            log.refuse_result(name)
         raise Reason(f"missing field {quoted(missing)}")
-    name = measure_of(line)
     if name is None:
         raise Reason("missing field 'measure'")
     verdict_type = verdict_types().get(name)
@@ -220,6 +228,7 @@ def _stored(line: ResultLine, log: Log) -> Stored:
     try:
         return Stored(name, to_result(line, lambda value: _value(value, verdict_type, log)))
     except ValidationError as error:
+        log.refuse_result(name)
         raise Reason(fault(error, "value")) from None
 
 

@@ -99,6 +99,7 @@ class Log:
         records: how many records were seen so far. Each was yielded or is in `left_out`.
         derived: how many inputs were yielded beside their record: the sessions of transcripts whose turns have times.
         left_out: what was left out, why and where.
+        refused: how many of those were results, by the measure that they say they belong to.
         unknown_fields: fields that the reader does not know and ignored, by name; nested ones as "activities.tool".
         repaired: what was mended in records that were kept, such as {"lone surrogates": 2}.
         bytes_read: of the file as it is stored, compressed or not; for progress.
@@ -112,6 +113,7 @@ class Log:
     records: int = field(default=0, init=False)
     derived: int = field(default=0, init=False)
     left_out: LeftOut = field(default_factory=LeftOut, init=False)
+    refused: Counter[str] = field(default_factory=Counter, init=False)
     unknown_fields: Counter[str] = field(default_factory=Counter, init=False)
     repaired: Counter[str] = field(default_factory=Counter, init=False)
     bytes_read: int = field(default=0, init=False)
@@ -143,6 +145,12 @@ class Log:
         if self.strict:
             raise RecordError(f"{self.path}, {place}: {reason}")
         self.left_out.add(reason, place)
+
+    def refuse_result(self, measure: str) -> None:
+        """Count a left out result under its measure. Beyond two hundred names it is counted under "others"."""
+        if measure not in self.refused and len(self.refused) >= NAMES:
+            measure = OTHERS
+        self.refused[measure] += 1
 
     def ignore_field(self, name: str, count: int = 1) -> None:
         """Count a field that is not known. Beyond two hundred names it is counted under "others"."""

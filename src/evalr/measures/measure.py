@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
@@ -78,6 +78,41 @@ class Measure:
         return {name: given.get(name, default) for name, default in self.settings.items()}
 
 
+_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+
+
 def installed_measures() -> Plugins[Measure]:
-    """Every measure that is installed, by name, and those that cannot be loaded, with the reason."""
-    return load_plugins("evalr.measures", Measure)
+    """Every installed measure that works with its own defaults, by name, and why the others do not.
+
+    One that cannot be loaded, or is not as it says of itself, is listed and stops no other, whatever another package's
+    code raises. What is installed is looked up at each call: it may change while a notebook runs.
+    """
+    found, broken = load_plugins("evalr.measures", Measure)
+    usable: dict[str, Measure] = {}
+    owners: dict[str, str] = {}
+    for name, measure in found.items():
+        try:
+            names = _summary_names(measure)
+        except Exception as error:  # noqa: BLE001  another package's code may raise anything; it is listed with its cause
+            broken[name] = f"{type(error).__name__}: {error}"
+            continue
+        taken = [f"{each!r} is one of {owners[each]!r}" for each in names if each in owners]
+        if not names or names[0] != measure.name:
+            broken[name] = f"its first summary must be named {measure.name!r}"
+        elif taken or len(set(names)) < len(names):
+            broken[name] = f"its summaries need names of their own: {', '.join(taken or names)}"
+        else:
+            usable[name] = measure
+            owners |= dict.fromkeys(names, name)
+    return Plugins(usable, broken)
+
+
+def _summary_names(measure: Measure) -> list[str]:
+    settings = measure.settled({})
+    if measure.evaluator is not None:
+        measure.evaluator(now=_ANY_TIME, **settings)
+    summaries = measure.summaries(**settings)
+    for summary in summaries:
+        if not isinstance(summary, Summary):
+            raise TypeError(f"{summary!r} is not a summary")
+    return [summary.name for summary in summaries]

@@ -34,16 +34,18 @@ class Row:
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """One plain dict for the whole, and one for each group."""
-        about = {
-            "measure": self.measure,
-            "summary": self.estimate.name,
-            "title": self.title,
-            "evaluator": self.evaluator,
-        }
-        rows = [about | {"by": None, "group": None} | self.estimate.to_dict()]
+        rows = [self._plain(self.estimate, None, None)]
         if self.groups is not None:
-            rows += [about | {"by": self.groups.by} | group for group in self.groups.to_dicts()]
+            by = self.groups.by
+            rows += [self._plain(estimate, by, group) for group, estimate in self.groups.items()]
         return rows
+
+    def _plain(self, estimate: Estimate, by: str | None, group: str | None) -> dict[str, Any]:
+        """What people look for comes first: what it is, and the number."""
+        plain = estimate.to_dict()
+        first = {"title": self.title, "name": self.estimate.name, "group": group}
+        first |= {name: plain[name] for name in ("value", "low", "high", "n")}
+        return first | {"by": by, "measure": self.measure, "evaluator": self.evaluator} | plain
 
 
 class Lane:
@@ -87,6 +89,14 @@ class Lane:
             self.broken = str(error)
         except Exception as error:  # noqa: BLE001  another package's summary may raise anything; its rows say so
             self.broken = f"{describe(result)}: {type(error).__name__}: {error}"
+
+    def merge(self, other: Lane) -> None:
+        """Count what another lane of the same measure and settings has counted. No result is put after this."""
+        self.results += other.results
+        self.failed += other.failed
+        self.failure = self.failure or other.failure
+        self.broken = self.broken or other.broken
+        self._tallies = {key: tally + other._tallies[key] for key, tally in self._tallies.items()}
 
     def rows(self, evaluator: str, level: float) -> tuple[Row, ...]:
         """A row for each summary."""

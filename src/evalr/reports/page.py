@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from evalr.estimates.estimate import html_head, html_row, html_table
-from evalr.reports.wording import account_words, empty_words, footer_words, header_words, row_title, shown_groups
+from evalr.reports.wording import account_words, closing_sentences, empty_words, header_words, row_title, shown_groups
 
 if TYPE_CHECKING:
     from evalr.reports.report import Report, Section
@@ -17,11 +17,11 @@ def page(report: Report) -> str:
     """The report's table, with what stands above and below it on a screen."""
     rows = [row for section in report.sections for row in _rows(section)]
     rows += [[title, "", "", reason] for title, reason in empty_words(report.sections)]
-    below = [f"{name}: {text}" for name, text in account_words(report)] + [footer_words(report)]
+    below = [f"{name}: {text}" for name, text in account_words(report)] + [" ".join(closing_sentences(report))]
     return (
         _paragraph(" · ".join(header_words(report)))
         + html_table(html_head("", report.level), rows)
-        + "".join(map(_paragraph, below))
+        + "".join(_paragraph(text) for text in below if text)
     )
 
 

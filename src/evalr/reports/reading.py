@@ -35,16 +35,18 @@ class Track:
         self.measure = measure
         self.settings = measure.settled(settings)
         self.inputs = 0
-        self.stored: dict[str, Lane] = {}
+        self.userless = 0
+        self._stored: dict[tuple[str, str | None], Lane] = {}
         self.marked = measure.marker is None
-        self._now, self._by, self._cluster = now, by, cluster
+        self.cluster = cluster
+        self._now, self._by = now, by
         self.computed = self._lane()
         self._evaluator: FunctionEvaluator[Any, Any] | None = (
             None if measure.evaluator is None else measure.evaluator(now=now, **self.settings)
         )
 
     def _lane(self) -> Lane:
-        return Lane(self.measure, self.settings, self._by, self._cluster)
+        return Lane(self.measure, self.settings, self._by, self.cluster)
 
     def read(self, given: Input) -> None:
         """Take one input: what is computed of it, or of its parts, is counted."""
@@ -64,12 +66,29 @@ class Track:
             lane.put(Failure(f"{type(error).__name__}: {error}", self.measure.name, None, given.about()))
 
     def keep(self, result: Result[Any]) -> None:
-        """Take one stored result. Those of different evaluators, or versions of one, are never pooled."""
-        evaluator = f"{result.evaluator or 'unnamed'}@{result.version or '?'}"
-        lane = self.stored.get(evaluator)
+        """Take one stored result. Verdicts of different evaluators, or versions of one, are never pooled."""
+        evaluator = (result.evaluator or "unnamed", result.version or None)
+        lane = self._stored.get(evaluator)
         if lane is None:
-            lane = self.stored[evaluator] = self._lane()
+            lane = self._stored[evaluator] = self._lane()
         lane.put(result)
+        if isinstance(result, Verdict) and (result.about is None or result.about.user is None):
+            self.userless += 1
+
+    def stored(self) -> dict[str, Lane]:
+        """The lanes of stored results, by evaluator@version; after the last result, as they are merged here.
+
+        A failure, skip or hand-off may name no version, as where a judge crashed before it knew its own: it belongs to
+        the only version of its evaluator, and stands apart where there are several, or none.
+        """
+        versions: dict[str, list[Lane]] = {}
+        for (evaluator, version), lane in self._stored.items():
+            if version is not None:
+                versions.setdefault(evaluator, []).append(lane)
+        for evaluator, lanes in versions.items():
+            if len(lanes) == 1 and (evaluator, None) in self._stored:
+                lanes[0].merge(self._stored.pop((evaluator, None)))
+        return {f"{evaluator}@{version or '?'}": lane for (evaluator, version), lane in self._stored.items()}
 
 
 class Reading:

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 from evalr.errors import InputError, PluginError
 from evalr.estimates.estimate import Estimate, frame
 from evalr.estimates.interval import tail
-from evalr.estimates.words import count_words, plural, window_words
+from evalr.estimates.words import choice_words, count_words, plural, window_words
 from evalr.inputs import Clock, check_window, resolve_now, utc_now
 from evalr.logs.log import LeftOut, Log
-from evalr.measures.measure import Measure
+from evalr.measures.measure import Measure, installed_measures
 from evalr.reports.lane import Row, title_of
 from evalr.reports.reading import COMPUTED, Given, Progress, Reading, Track, share_read
-from evalr.reports.usable import usable_measures
 from evalr.summaries import Key
 
 if TYPE_CHECKING:
@@ -149,8 +148,8 @@ class Report:
                 evaluators = ", ".join(f"{row.evaluator} ({row.estimate.n:,})" for row in found)
                 reason = f"verdicts of several evaluators, which are not pooled: {evaluators}"
             return Estimate(name=name, value=None, level=self.level, status="undefined", reason=reason)
-        known = ", ".join(name for section in self.sections for name in section.names)
-        raise InputError(f"no summary of this report is named {name!r}; there are: {known}")
+        known = choice_words(name, (name for section in self.sections for name in section.names))
+        raise InputError(f"no summary of this report is named {name!r}; {known}")
 
     def __str__(self) -> str:
         return self.text()
@@ -276,7 +275,7 @@ def report(
     return Report(
         path=None if source is None else source.path,
         kind=None if source is None else source.kind,
-        sections=_sections(reading, level, asked=measures is not None),
+        sections=_sections(reading, source, level, asked=measures is not None),
         now=moment,
         now_from="wall clock" if now is None else "given",
         level=level,
@@ -302,7 +301,7 @@ def report(
 
 
 def _chosen(measures: Iterable[str | Measure] | None) -> tuple[dict[str, Measure], dict[str, str]]:
-    installed = usable_measures()
+    installed = installed_measures()
     if measures is None:
         return installed.loaded, installed.broken
     chosen: dict[str, Measure] = {}
@@ -314,16 +313,23 @@ def _chosen(measures: Iterable[str | Measure] | None) -> tuple[dict[str, Measure
         elif each in installed.broken:
             raise PluginError(f"the measure {each!r} cannot be used: {installed.broken[each]}")
         else:
-            raise InputError(f"no installed measure is named {each!r}; there are: {', '.join(installed.loaded)}")
+            raise InputError(f"no installed measure is named {each!r}; {_meant(each, installed.loaded)}")
     return chosen, {}
+
+
+def _meant(name: str, measures: Mapping[str, Measure]) -> str:
+    """What to choose instead of a name that no measure has: the measure of the summary so named, where there is one."""
+    for measure in measures.values():
+        if any(summary.name == name for summary in measure.summaries(**measure.settled({}))):
+            return f"it is a summary of the measure {measure.name!r}: ask for that"
+    return choice_words(name, measures)
 
 
 def _check_settings(measures: Iterable[Measure], settings: Mapping[str, Any]) -> None:
     known = {name for measure in measures for name in measure.settings}
     for name in settings:
         if name not in known:
-            choices = ", ".join(sorted(known)) or "none"
-            raise InputError(f"no measure of this report has a setting {name!r}; there are: {choices}")
+            raise InputError(f"no measure of this report has a setting {name!r}; {choice_words(name, sorted(known))}")
 
 
 def _key_words(key: Key | None) -> str | None:
@@ -335,8 +341,8 @@ def _key_words(key: Key | None) -> str | None:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _sections(reading: Reading, level: float, *, asked: bool) -> tuple[Section, ...]:
-    found = [(track, _section(track, reading, level)) for track in reading.tracks]
+def _sections(reading: Reading, log: Log | None, level: float, *, asked: bool) -> tuple[Section, ...]:
+    found = [(track, _section(track, reading, log, level)) for track in reading.tracks]
     # What the log says most about comes first.
     found.sort(key=lambda pair: -max((row.estimate.n for row in pair[1].rows), default=0))
     measured = [section for track, section in found if section.rows and _marked(track)]
@@ -352,35 +358,45 @@ def _marked(track: Track) -> bool:
     return track.marked or not track.inputs
 
 
-def _section(track: Track, reading: Reading, level: float) -> Section:
+def _section(track: Track, reading: Reading, log: Log | None, level: float) -> Section:
     measure = track.measure
     rows: list[Row] = []
     notes: list[str] = []
     computed = track.computed.results > 0 or (track.inputs > 0 and measure.evaluator is not None)
-    lanes = {COMPUTED: track.computed} if computed else track.stored
+    stored = track.stored()
+    lanes = {COMPUTED: track.computed} if computed else stored
     for evaluator, lane in sorted(lanes.items()):
         rows += lane.rows(evaluator, level)
         if lane.failure is not None:
             notes.append(f"failed: {lane.failure}" + (f", and {lane.failed - 1:,} more" if lane.failed > 1 else ""))
     if computed and not track.marked and measure.marker is not None:
         notes.insert(0, measure.marker.without)
-    if computed and track.stored:
-        stored = sum(lane.results for lane in track.stored.values())
-        notes.append(f"not counted: {count_words(stored, 'stored result')}, since the log holds what they are made of")
+    if computed and stored:
+        count = count_words(sum(lane.results for lane in stored.values()), "stored result")
+        notes.append(f"not counted: {count}, since the log holds what they are made of")
+    if not computed and track.userless and reading.users and track.cluster is None:
+        name, each = ("names", "it") if track.userless == 1 else ("name", "each")
+        notes.append(
+            f"{count_words(track.userless, 'verdict')} {name} no user (about.user), so {each} counts as independent of "
+            "the others"
+        )
     summaries = track.computed.summaries
     return Section(
         measure=measure.name,
         question=measure.question,
         headline=title_of(summaries[0]),
         rows=tuple(rows),
-        reason=None if rows else _why_empty(measure, reading),
+        reason=None if rows else _why_empty(measure, reading, log),
         notes=tuple(notes),
         settings=track.settings,
         names=tuple(summary.name for summary in summaries),
     )
 
 
-def _why_empty(measure: Measure, reading: Reading) -> str:
+def _why_empty(measure: Measure, reading: Reading, log: Log | None) -> str:
+    refused = 0 if log is None else log.refused[measure.name]
+    if refused:
+        return f"no verdict that could be used: {count_words(refused, 'result')} left out"
     if measure.evaluator is None:
         return NO_VERDICTS
     kinds = ", ".join(count_words(count, kind) for kind, count in reading.kinds.items())

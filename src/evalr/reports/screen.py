@@ -80,7 +80,7 @@ def _parts(section: Section) -> Iterator[Line | Note]:
             yield GAP
         yield _line(row_title(row, section), row.estimate, headline=True)
         if row.groups is not None:
-            shown, notes = shown_groups(row.groups)
+            shown, notes = shown_groups(row.groups, others="; --json for all")
             yield from (_line(f"  {title}", estimate) for title, estimate in shown)
             yield from map(Note, notes)
     yield from (Note(safe_text(note, longest=500)) for note in section.notes)

@@ -70,13 +70,13 @@ def row_title(row: Row, section: Section) -> str:
     return safe_text(f"{row.title} · {row.evaluator}" if several else row.title)
 
 
-def shown_groups(groups: Groups) -> tuple[list[tuple[str, Estimate]], list[str]]:
-    """The largest groups, in the order of their names, and what is to be said of the others."""
+def shown_groups(groups: Groups, *, others: str = "") -> tuple[list[tuple[str, Estimate]], list[str]]:
+    """The largest groups, in the order of their names, and what is to be said of the rest; `others` is put after it."""
     largest = set(sorted(groups, key=lambda group: -groups[group].n)[:GROUPS_SHOWN])
     shown = [(groups.group_words(group), estimate) for group, estimate in groups.items() if group in largest]
     notes = []
     if len(groups) > len(shown):
-        notes.append(f"and {count_words(len(groups) - len(shown), 'smaller group')}; --json for all")
+        notes.append(f"and {count_words(len(groups) - len(shown), 'smaller group')}{others}")
     if groups.overlap:
         notes.append("groups overlap: what has several texts counts in each of its groups")
     return shown, notes
@@ -126,20 +126,35 @@ def _names(counts: Mapping[str, int]) -> str:
 
 
 def footer_words(report: Report) -> str:
-    """Which intervals these are, and what else can be asked for."""
-    sentences = []
-    estimates = [row.estimate for row in report.rows if row.estimate.low is not None or row.estimate.high is not None]
-    if estimates:
-        methods = "; ".join(dict.fromkeys(method_words(estimate.method) for estimate in estimates))
-        sentences.append(f"{100 * report.level:g}% intervals{_clustered_words(estimates)} ({methods}).")
+    """What is to be known of all rows, and what else the command can be asked for."""
     ask = "--json for everything"
     if report.by is None:
         keys = [*(["user"] if report.users else []), *map(safe_text, report.attributes)][:NAMES_SHOWN]
         ask += f", --by {'|'.join(keys)} for groups" if keys else ""
-    elif not any(row.groups is not None for row in report.rows):
-        known = ", ".join(map(safe_text, report.attributes)) or "none"
-        sentences.insert(0, f"Nothing here has {safe_text(report.by)!r} to group by; attributes: {known}.")
-    return " ".join([*sentences, ask])
+    return " ".join([*closing_sentences(report), ask])
+
+
+def closing_sentences(report: Report) -> list[str]:
+    """Why there are no groups, where some were asked for, and which intervals these are."""
+    sentences = []
+    if report.by is not None and not any(row.groups is not None for row in report.rows):
+        sentences.append(_ungrouped_words(report, report.by))
+    estimates = [row.estimate for row in report.rows if row.estimate.low is not None or row.estimate.high is not None]
+    if estimates:
+        methods = "; ".join(dict.fromkeys(method_words(estimate.method) for estimate in estimates))
+        sentences.append(f"{100 * report.level:g}% intervals{_clustered_words(estimates)} ({methods}).")
+    return sentences
+
+
+def _ungrouped_words(report: Report, by: str) -> str:
+    key = repr(safe_text(by))
+    if by in report.attributes or (by == "user" and report.users):
+        return f"Nothing that was counted has {key} to group by, but inputs do: results have to name it in their about."
+    known = ", ".join(map(safe_text, report.attributes)) or "none"
+    words = f"Nothing here has {key} to group by; attributes: {known}."
+    if by in report.unknown_fields:
+        words += f" {key} is a field that was ignored: to group by it, put it under attributes."
+    return words
 
 
 def _clustered_words(estimates: Iterable[Estimate]) -> str:
