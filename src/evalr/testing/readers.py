@@ -22,6 +22,7 @@ from evalr.errors import LogError, RecordError
 from evalr.inputs import Input
 from evalr.logs import Item, Log, Reader
 from evalr.logs.finding import log_head
+from evalr.testing.checks import expect
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -45,12 +46,6 @@ FOREIGN = {
     "a program": b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\0\x3e\0\x01\0\0\0",
     "noise": random.Random(2026).randbytes(4096),
 }
-
-
-def _expect(condition: bool, message: str) -> None:
-    # Not an assert statement: this file is no test module, and must hold under python -O too.
-    if not condition:
-        raise AssertionError(message)
 
 
 class ReaderContract:
@@ -102,9 +97,9 @@ class ReaderContract:
 
     def test_it_is_a_reader(self) -> None:
         """It has a name and one line that says what it reads."""
-        _expect(isinstance(self.reader, Reader), f"{self.reader!r} lacks a part of evalr.logs.Reader")
-        _expect(bool(self.reader.name) and self.reader.name.isprintable(), "its name must be one printable word")
-        _expect(bool(self.reader.describes) and "\n" not in self.reader.describes, "describes must be one line")
+        expect(isinstance(self.reader, Reader), f"{self.reader!r} lacks a part of evalr.logs.Reader")
+        expect(bool(self.reader.name) and self.reader.name.isprintable(), "its name must be one printable word")
+        expect(bool(self.reader.describes) and "\n" not in self.reader.describes, "describes must be one line")
 
     def test_it_reads_a_good_log(self, tmp_path: Path) -> None:
         """Every record is yielded under its id, in the log's order, and nothing is left out, in strict mode too."""
@@ -112,13 +107,13 @@ class ReaderContract:
         path = self.write(tmp_path, ids)
         for log in (self.reader.open(path), self.reader.open(path, strict=True)):
             items = list(log)
-            _expect(self._ids(items) == ids, f"wrote the ids {ids} and read {self._ids(items)}")
-            _expect(log.left_out.total == 0, f"left out records of a good log: {log.left_out}")
+            expect(self._ids(items) == ids, f"wrote the ids {ids} and read {self._ids(items)}")
+            expect(log.left_out.total == 0, f"left out records of a good log: {log.left_out}")
             self._adds_up(log, items)
-            _expect(log.kind == self.reader.name, f"the log says it was read by {log.kind!r}")
-            _expect(log.path == str(path), f"the log says its path is {log.path!r}")
+            expect(log.kind == self.reader.name, f"the log says it was read by {log.kind!r}")
+            expect(log.path == str(path), f"the log says its path is {log.path!r}")
             whole = log.bytes_total
-            _expect(whole is None or log.bytes_read == whole, f"read {log.bytes_read} bytes of {whole} to the end")
+            expect(whole is None or log.bytes_read == whole, f"read {log.bytes_read} bytes of {whole} to the end")
 
     def test_it_is_read_once(self, tmp_path: Path) -> None:
         """A second iteration is an error, and not an empty log."""
@@ -134,7 +129,7 @@ class ReaderContract:
         """Opening it again gives the same."""
         path = self.write(tmp_path, ["a", "b", "c"])
         first, second = list(self.reader.open(path)), list(self.reader.open(path))
-        _expect(first == second, "reading a log twice gives different items")
+        expect(first == second, "reading a log twice gives different items")
 
     def test_it_never_writes(self, tmp_path: Path) -> None:
         """Not a byte, a time or a file beside the log is changed."""
@@ -142,19 +137,19 @@ class ReaderContract:
         before = _picture(tmp_path)
         list(self.reader.open(path))
         self.reader.claim(path, log_head(path))
-        _expect(_picture(tmp_path) == before, "reading a log changed it, or left something beside it")
+        expect(_picture(tmp_path) == before, "reading a log changed it, or left something beside it")
 
     def test_it_claims_its_own_logs_and_no_others(self, tmp_path: Path) -> None:
         """A claim is from 0 to 1, above 0 for its own, 0 for what is foreign, and never an error."""
         path = self.write(tmp_path, ["a", "b", "c"])
         head = log_head(path)
         own = self._claim(path, head)
-        _expect(own > 0, "it does not claim a log of its own kind")
+        expect(own > 0, "it does not claim a log of its own kind")
         for what, foreign in FOREIGN.items():
             other = tmp_path / what
             other.write_bytes(foreign)
             claim = self._claim(other, foreign)
-            _expect(claim == 0, f"it claims {what} at {claim}")
+            expect(claim == 0, f"it claims {what} at {claim}")
         for end in _cuts(len(head), self.cuts):
             self._claim(path, head[:end])
 
@@ -162,12 +157,10 @@ class ReaderContract:
         """The others are read, and the account says how many were not, why and where."""
         log = self.reader.open(self.write_with_a_bad_record(tmp_path))
         items = list(log)
-        _expect(bool(items), "one bad record lost the whole log")
-        _expect(log.left_out.total == 1, f"one record is bad, and left out are: {log.left_out.words() or 'none'}")
+        expect(bool(items), "one bad record lost the whole log")
+        expect(log.left_out.total == 1, f"one record is bad, and left out are: {log.left_out.words() or 'none'}")
         ((reason, places),) = log.left_out.places.items()
-        _expect(
-            bool(reason) and len(places) == 1 and bool(places[0]), "a record was left out without a reason or place"
-        )
+        expect(bool(reason) and len(places) == 1 and bool(places[0]), "a record was left out without a reason or place")
         self._adds_up(log, items)
         self._is_fit_to_print(log)
 
@@ -183,16 +176,16 @@ class ReaderContract:
             message = str(error)
         else:
             raise AssertionError("strict=True read a bad record without an error")
-        _expect(str(path) in message, f"the error does not name the file: {message}")
+        expect(str(path) in message, f"the error does not name the file: {message}")
         places = [place for found in lenient.left_out.places.values() for place in found]
-        _expect(any(place in message for place in places), f"the error does not name the place {places}: {message}")
+        expect(any(place in message for place in places), f"the error does not name the place {places}: {message}")
 
     def test_the_first_of_one_subject_is_kept(self, tmp_path: Path) -> None:
         """Later ones are left out and counted."""
         log = self.reader.open(self.write(tmp_path, ["a", "b", "a", "c", "a"]))
         items = list(log)
-        _expect(self._ids(items) == ["a", "b", "c"], f"of a, b, a, c, a it yields {self._ids(items)}")
-        _expect(
+        expect(self._ids(items) == ["a", "b", "c"], f"of a, b, a, c, a it yields {self._ids(items)}")
+        expect(
             log.left_out.total == 2, f"two records are duplicates, and left out are: {log.left_out.words() or 'none'}"
         )
         self._adds_up(log, items)
@@ -201,7 +194,7 @@ class ReaderContract:
         """Whatever an id holds, it is read back as it was, and what the account says is fit to print."""
         log = self.reader.open(self.write(tmp_path, self.hostile))
         items = list(log)
-        _expect(self._ids(items) == list(self.hostile), f"wrote {list(self.hostile)} and read {self._ids(items)}")
+        expect(self._ids(items) == list(self.hostile), f"wrote {list(self.hostile)} and read {self._ids(items)}")
         self._adds_up(log, items)
         again = self.reader.open(self.write(tmp_path, [*self.hostile, *self.hostile]))
         list(again)
@@ -225,11 +218,11 @@ class ReaderContract:
                 continue
             self._adds_up(log, found, f"cut at byte {end}: ")
             if self.stands_alone:
-                _expect(found == items[: len(found)], f"cut at byte {end}: what came before the cut reads differently")
+                expect(found == items[: len(found)], f"cut at byte {end}: what came before the cut reads differently")
             if len(found) < len(items) and not log.left_out.total:
                 silent.append(end)
         # A cut between two records loses nothing that could be seen; most places are inside one.
-        _expect(2 * len(silent) <= len(cuts), f"cut at bytes {silent[:5]}, …: records are lost, and nothing says so")
+        expect(2 * len(silent) <= len(cuts), f"cut at bytes {silent[:5]}, …: records are lost, and nothing says so")
 
     def test_it_holds_nothing_that_it_has_yielded(self, tmp_path: Path) -> None:
         """Ten times the records take no more memory than it needs to know their subjects again."""
@@ -246,7 +239,7 @@ class ReaderContract:
             finally:
                 tracemalloc.stop()
         each = (peaks[1] - peaks[0]) / (self.records_for_memory - few)
-        _expect(each <= self.bytes_a_record, f"it keeps {each:.0f} bytes for each record it has yielded")
+        expect(each <= self.bytes_a_record, f"it keeps {each:.0f} bytes for each record it has yielded")
 
     def test_times_are_in_order(self, tmp_path: Path) -> None:
         """The order in which a log holds the events of an input changes nothing."""
@@ -254,7 +247,7 @@ class ReaderContract:
         if logs is None:
             return
         ordered, disordered = (list(self.reader.open(path)) for path in logs)
-        _expect(bool(ordered) and ordered == disordered, "the same events in another order give other inputs")
+        expect(bool(ordered) and ordered == disordered, "the same events in another order give other inputs")
 
     def test_what_is_missing_is_a_log_error(self, tmp_path: Path) -> None:
         """A missing log, and one without a byte, are refused by their path."""
@@ -264,7 +257,7 @@ class ReaderContract:
             try:
                 list(self.reader.open(path))
             except LogError as error:
-                _expect(str(path) in str(error), f"the error does not name the file: {error}")
+                expect(str(path) in str(error), f"the error does not name the file: {error}")
             else:
                 raise AssertionError(f"reading {path.name!r} is no error")
 
@@ -275,20 +268,20 @@ class ReaderContract:
 
     def _claim(self, path: Path, head: bytes) -> float:
         claim = self.reader.claim(path, head)
-        _expect(isinstance(claim, float | int) and math.isfinite(claim) and 0 <= claim <= 1, f"claims {claim!r}")
+        expect(isinstance(claim, float | int) and math.isfinite(claim) and 0 <= claim <= 1, f"claims {claim!r}")
         return claim
 
     def _adds_up(self, log: Log, items: Sequence[Item], where: str = "") -> None:
         yielded, left_out = len(items) - log.derived, log.left_out.total
-        _expect(
+        expect(
             log.records == yielded + left_out,
             f"{where}of {log.records} records {yielded} were yielded and {left_out} left out",
         )
 
     def _is_fit_to_print(self, log: Log) -> None:
         for text in (*log.left_out.counts, *log.unknown_fields, log.left_out.words()):
-            _expect(text.isprintable(), f"the account holds raw text from the log: {text!r}")
-            _expect(len(text) <= 1000, f"the account holds {len(text)} characters from the log")
+            expect(text.isprintable(), f"the account holds raw text from the log: {text!r}")
+            expect(len(text) <= 1000, f"the account holds {len(text)} characters from the log")
 
 
 def _cuts(size: int, count: int) -> list[int]:
