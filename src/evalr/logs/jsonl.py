@@ -180,16 +180,11 @@ class _Lines:
             given = self._validate(line, extra="allow")
         except ValidationError as error:
             if form.model is ResultLine:
-                self._refuse(record)
+                _refuse(record.get("measure") or record.get("evaluator"), self._log)
             raise Reason(fault(error)) from None
         if repaired:
             self._log.repaired["lone surrogates"] += repaired
         return self._settled(given)
-
-    def _refuse(self, record: Mapping[str, Any]) -> None:
-        name = record.get("measure") or record.get("evaluator")
-        if isinstance(name, str):
-            self._log.refuse_result(name)
 
     def _settled(self, given: Input | ResultLine) -> Input | ResultLine:
         self._extra = "allow" if settle(given, self._log) else None
@@ -217,8 +212,7 @@ def settle(given: BaseModel, log: Log, path: str = "") -> bool:
 def _stored(line: ResultLine, log: Log) -> Stored:
     missing, name = missing_part(line), measure_of(line)
     if missing is not None:
-        if name is not None:
-            log.refuse_result(name)
+        _refuse(name, log)
         raise Reason(f"missing field {quoted(missing)}")
     if name is None:
         raise Reason("missing field 'measure'")
@@ -228,8 +222,14 @@ def _stored(line: ResultLine, log: Log) -> Stored:
     try:
         return Stored(name, to_result(line, lambda value: _value(value, verdict_type, log)))
     except ValidationError as error:
-        log.refuse_result(name)
+        _refuse(name, log)
         raise Reason(fault(error, "value")) from None
+
+
+def _refuse(name: object, log: Log) -> None:
+    """Count a result under its measure; one that is not installed is told of by its name already."""
+    if isinstance(name, str) and name in verdict_types():
+        log.refuse_result(name)
 
 
 def _value(fields: dict[str, Any], verdict_type: type[BaseModel], log: Log) -> BaseModel:
