@@ -167,11 +167,25 @@ class _OpenType:
 
 
 Time = Annotated[datetime, _TimeType]
+"""A time with its zone, from 1900 to 2199, kept in UTC."""
+
 Text = Annotated[str, _TextType]
+"""Any text. A lone surrogate, which nothing can store, becomes U+FFFD."""
+
 TurnText = Annotated[str, _TurnTextType]
+"""As `Text`; null, as logs write where an agent only called tools, becomes the empty text."""
+
 Name = Annotated[str, _NameType]
+"""A text that is not empty. A number in a log becomes its text."""
+
 Groups = Annotated[str | list[str], _GroupsType]
-Open = Annotated[Any, _OpenType]
-OpenMap = Annotated[dict[str, Any], _OpenType]
+"""One name or several."""
 
 Attributes = dict[Name, Groups]
+"""One name or several by name, such as `{"agent": "writer", "topic": ["billing", "refunds"]}`."""
+
+Open = Annotated[Any, _OpenType]
+"""Whatever JSON holds. NaN and infinities become null."""
+
+OpenMap = Annotated[dict[str, Any], _OpenType]
+"""Whatever a JSON object holds, as `Open`."""

@@ -19,6 +19,7 @@ from evalr.errors import InputError
 from evalr.input_fields import EARLIEST, LATEST, Attributes, Name, Open, OpenMap, Text, Time, TurnText
 
 Role = Literal["person", "agent", "tool", "system"]
+"""Who did it."""
 
 
 class _Event(BaseModel):
