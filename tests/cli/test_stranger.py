@@ -73,16 +73,27 @@ measure = Measure(
 )
 '''
 
-ENTRY_POINTS = """
-[evalr.logs]
-desk = desk_logs:reader
-lost = desk_logs_lost:reader
+PROJECT = """
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
 
-[evalr.measures]
-prompt = desk_logs:measure
-needy = desk_logs_needy:measure
-crashing = desk_logs_bad:crashing
-greedy = desk_logs_bad:greedy
+[project]
+name = "desk-logs"
+version = "1.0"
+
+[tool.hatch.build.targets.wheel]
+include = ["desk_logs*.py"]
+
+[project.entry-points."evalr.logs"]
+desk = "desk_logs:reader"
+lost = "desk_logs_lost:reader"
+
+[project.entry-points."evalr.measures"]
+prompt = "desk_logs:measure"
+needy = "desk_logs_needy:measure"
+crashing = "desk_logs_bad:crashing"
+greedy = "desk_logs_bad:greedy"
 """
 
 
@@ -99,16 +110,16 @@ greedy = replace(measure, name="greedy", summaries=lambda: (own, taken))
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder as pip leaves it: the package, and beside it what the package says of itself."""
-    folder = tmp_path_factory.mktemp("site")
+    """A folder into which pip installed the package, built on the spot and without a network."""
+    folder = tmp_path_factory.mktemp("desk_logs")
+    (folder / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
     (folder / "desk_logs.py").write_text(READER_AND_MEASURE, encoding="utf-8")
     (folder / "desk_logs_bad.py").write_text(BAD_MEASURES, encoding="utf-8")
     (folder / "desk_logs_needy.py").write_text("import a_library_that_is_not_there\n", encoding="utf-8")
-    about = folder / "desk_logs-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: desk-logs\nVersion: 1.0\n", encoding="utf-8")
-    (about / "entry_points.txt").write_text(ENTRY_POINTS, encoding="utf-8")
-    return folder
+    target = tmp_path_factory.mktemp("site")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "--target", str(target), str(folder)], check=True, capture_output=True, timeout=120)
+    return target
 
 
 @pytest.fixture(scope="module")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
+from inspect import signature
 from typing import Any
 
 import pytest
 
+from evalr import InputError, report
 from evalr.fields import verdict_fields
 from evalr.measures import Measure, installed_measures
+from evalr.measures.measure import REPORT_OPTIONS
 from evalr.summaries import Rate, Summary
 
 MEASURES = installed_measures()
@@ -77,3 +81,11 @@ def test_a_verdict_type_that_no_score_could_read_is_refused_at_once() -> None:
             verdict=Odd,
             summaries=lambda: [Rate("odd", of=Odd, hits=lambda v: 1)],
         )
+
+
+def test_no_setting_is_named_like_an_option_of_the_report() -> None:
+    options = {name for name, each in signature(report).parameters.items() if each.kind is not each.VAR_KEYWORD}
+    assert options - {"window"} == REPORT_OPTIONS
+    waits = MEASURES.loaded["waits"]
+    with pytest.raises(InputError, match="options of its own named level"):
+        replace(waits, settings={"level": 1})

@@ -186,7 +186,7 @@ def test_a_clock_is_read_once() -> None:
 def test_a_reading_time_without_a_zone_is_refused() -> None:
     with pytest.raises(InputError, match="no time zone"):
         report([], now=NOW.replace(tzinfo=None))
-    with pytest.raises(InputError, match=r"since=.*no time zone"):
+    with pytest.raises(InputError, match=r"since=.*with its time zone"):
         report([], since=NOW.replace(tzinfo=None))
 
 
@@ -530,3 +530,23 @@ def test_real_sessions_are_measured_as_their_truth_says(real_logs: Any) -> None:
     assert groups is not None
     assert groups["reply"].counts["ended"] == 835  # the rows of gaps.csv
     assert groups["reply"].value == pytest.approx(106, rel=0.25)  # the median of those that ended; some never did
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"since": "2026-01-01"}, "since="),
+        ({"since": NOW, "until": NOW}, "the period is empty"),
+        ({"by": ["user", "agent"]}, "is no key"),
+        ({"cluster": 5}, "is no key"),
+        ({"level": "x"}, "level must be a number"),
+        ({"threshold": "x"}, "threshold="),
+    ],
+)
+def test_what_a_report_cannot_be_asked_is_refused_in_words(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        report([], **options)
+
+
+def test_one_measure_may_be_named_without_a_list() -> None:
+    assert [section.measure for section in report([], now=NOW, measures="drop_off").sections] == ["drop_off"]

@@ -38,6 +38,8 @@ def no_interval(reason: str, variance: float | None = None) -> Interval:
 
 def tail(level: float) -> float:
     """The probability above the upper limit of a two-sided interval. Raises InputError outside 0..1."""
+    if not isinstance(level, int | float):
+        raise InputError(f"level must be a number between 0 and 1, not {level!r}")
     above = (1 - level) / 2
     # A level too near to 0 for a float leaves half above, and limits without a distance.
     if not 0 < above < 0.5:

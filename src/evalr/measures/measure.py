@@ -10,12 +10,17 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from evalr.errors import InputError
+from evalr.errors import InputError, error_words
 from evalr.evaluators import FunctionEvaluator
 from evalr.fields import verdict_fields
 from evalr.inputs import Input
 from evalr.plugins import Plugins, load_plugins
 from evalr.summaries import Summary
+
+REPORT_OPTIONS = frozenset(
+    ["log", "now", "since", "until", "by", "cluster", "level", "measures", "kind", "strict", "progress"]
+)
+"""What a report is asked for, beside `window`: no setting of a measure may have such a name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +72,9 @@ class Measure:
         verdict_fields(self.verdict)
         if (self.whole is None) != (self.split is None):
             raise InputError(f"measure {self.name!r}: whole= and split= belong together")
+        taken = sorted(REPORT_OPTIONS & set(self.settings))
+        if taken:
+            raise InputError(f"measure {self.name!r}: a report has options of its own named {', '.join(taken)}")
 
     @property
     def reads(self) -> type[Input]:
@@ -94,7 +102,7 @@ def installed_measures() -> Plugins[Measure]:
         try:
             names = _summary_names(measure)
         except Exception as error:  # noqa: BLE001  another package's code may raise anything; it is listed with its cause
-            broken[name] = f"{type(error).__name__}: {error}"
+            broken[name] = error_words(error)
             continue
         taken = [f"{each!r} is one of {owners[each]!r}" for each in names if each in owners]
         if not names or names[0] != measure.name:

@@ -128,7 +128,7 @@ def _fate(draft: Draft, window: timedelta, threshold: float, now: datetime | Non
 
 
 def _check_threshold(threshold: float) -> None:
-    if not 0 < threshold <= 1:
+    if not (isinstance(threshold, int | float) and 0 < threshold <= 1):
         raise InputError(f"threshold={threshold!r} must be a share of a text, above 0 and at most 1")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from evalr.errors import EvalrError
+from evalr.errors import EvalrError, error_words
 from evalr.estimates.estimate import Estimate, Groups
 from evalr.measures.measure import Measure
 from evalr.summaries import Key, Summary
@@ -88,7 +88,7 @@ class Lane:
         except EvalrError as error:
             self.broken = str(error)
         except Exception as error:  # noqa: BLE001  another package's summary may raise anything; its rows say so
-            self.broken = f"{describe(result)}: {type(error).__name__}: {error}"
+            self.broken = f"{describe(result)}: {error_words(error)}"
 
     def merge(self, other: Lane) -> None:
         """Count what another lane of the same measure and settings has counted. No result is put after this."""
@@ -111,7 +111,7 @@ class Lane:
             except EvalrError as error:
                 broken = str(error)
             except Exception as error:  # noqa: BLE001  as in `put`
-                broken = f"{type(error).__name__}: {error}"
+                broken = error_words(error)
         if estimate is None or broken is not None:
             estimate = undefined(summary, level, broken or "")
         return Row(

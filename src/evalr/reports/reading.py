@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from evalr.errors import InputError
+from evalr.errors import InputError, error_words
 from evalr.evaluators import FunctionEvaluator
 from evalr.inputs import About, Input
 from evalr.logs.log import Item, Log, Stored
@@ -63,7 +63,7 @@ class Track:
                 for part in self.measure.split(given, self._now):
                     lane.put(evaluate(part))
         except Exception as error:  # noqa: BLE001  a marker or split of another package may raise anything: it failed here
-            lane.put(Failure(f"{type(error).__name__}: {error}", self.measure.name, None, given.about()))
+            lane.put(Failure(error_words(error), self.measure.name, None, given.about()))
 
     def keep(self, result: Result[Any]) -> None:
         """Take one stored result. Verdicts of different evaluators, or versions of one, are never pooled."""

@@ -19,6 +19,7 @@ from evalr.measures.measure import Measure, installed_measures
 from evalr.reports.lane import Row, title_of
 from evalr.reports.reading import COMPUTED, Given, Progress, Reading, Track, share_read
 from evalr.summaries import Key
+from evalr.summaries.keys import group_reader
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -253,9 +254,9 @@ def report(
     tail(level)
     if window is not None:
         settings["window"] = check_window(window)
-    for name, time in (("since", since), ("until", until)):
-        if time is not None and time.tzinfo is None:
-            raise InputError(f"{name}={time.isoformat()} has no time zone: pass an aware datetime")
+    _check_period(since, until)
+    for key in (by, cluster):
+        group_reader(key)  # which refuses what is no key
     chosen, broken = _chosen(measures)
     _check_settings(chosen.values(), settings)
     moment = resolve_now(utc_now if now is None else now)
@@ -300,12 +301,20 @@ def report(
     )
 
 
+def _check_period(since: datetime | None, until: datetime | None) -> None:
+    for name, time in (("since", since), ("until", until)):
+        if time is not None and (not isinstance(time, datetime) or time.tzinfo is None):
+            raise InputError(f"{name}={time!r} must be a datetime with its time zone")
+    if since is not None and until is not None and since >= until:
+        raise InputError(f"the period is empty: since={since.isoformat()} is not before until={until.isoformat()}")
+
+
 def _chosen(measures: Iterable[str | Measure] | None) -> tuple[dict[str, Measure], dict[str, str]]:
     installed = installed_measures()
     if measures is None:
         return installed.loaded, installed.broken
     chosen: dict[str, Measure] = {}
-    for each in measures:
+    for each in [measures] if isinstance(measures, str) else measures:
         if isinstance(each, Measure):
             chosen[each.name] = each
         elif each in installed.loaded:

@@ -17,6 +17,7 @@ from evalr.estimates.estimate import Estimate, Groups, Status, Trend
 from evalr.estimates.interval import Interval
 from evalr.estimates.words import Unit, choice_words
 from evalr.inputs import About, Input
+from evalr.quoting import quoted
 from evalr.summaries.keys import Key, Per, Place, cluster_reader, group_reader, key_words, unit_reader
 from evalr.tallies.fingerprint import fingerprint
 from evalr.tallies.moments import Exact, exact
@@ -291,7 +292,9 @@ class Summary(Generic[V]):
 
     def _group(self, tally: Tally[Any], group: str | None, level: float, mix_versions: bool) -> Estimate:
         entry = tally.entries.get(group)
-        cluster_word = tally.cluster if isinstance(tally.cluster, str) else "cluster"
+        # A slash in a noun separates its plural.
+        named = isinstance(tally.cluster, str) and "/" not in tally.cluster
+        cluster_word = str(tally.cluster) if named else "cluster"
         return self._estimate(
             Entry(self._cells()) if entry is None else entry, Terms(level, mix_versions, cluster_word)
         )
@@ -398,8 +401,10 @@ def share_bounds(hits: Exact, total: Exact, unknown: Exact, undecided: Exact = 0
     return (float(hits / whole), float((hits + undecided + unknown) / whole)) if whole else None
 
 
-def _quoted(names: Iterable[str]) -> str:
-    return ", ".join(map(repr, names))
+def _quoted(names: list[str]) -> str:
+    """The first few, as a message names them."""
+    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+    return ", ".join(quoted(name) for name in names[:5]) + more
 
 
 def number(value: Exact) -> float:
