@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, fields, replace
@@ -48,7 +49,7 @@ class Terms(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Summary(Generic[V]):
+class Summary(ABC, Generic[V]):
     """What every summary shares. Use `Rate`, `Mean` or `TimeTo`.
 
     Args:
@@ -213,24 +214,25 @@ class Summary(Generic[V]):
 
     # -- what each kind of summary fills in ---------------------------------------------------------------------------
 
+    @abstractmethod
     def _parts(self) -> tuple[object, ...]:
         """The fields of its own that decide what its tally holds."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _cells(self) -> Any:
         """Empty cells for one group."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _put(self, entry: Entry[Any], value: V, place: Place) -> None:
         """Add one verdict's value to the entry's cells, or account for it as left out."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _put_unknown(self, entry: Entry[Any], place: Place) -> None:
         """Account for a result that could have counted either way."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _estimate(self, entry: Entry[Any], terms: Terms) -> Estimate:
-        raise NotImplementedError
+        """The number that the entry's cells give, with its account."""
 
     def _weighed(self) -> bool:
         """Whether sampling weights count; where they do not, estimates say so."""
