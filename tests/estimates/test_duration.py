@@ -207,6 +207,13 @@ def test_an_event_at_the_time_is_in_time_and_a_cut_at_the_time_is_followed() -> 
     assert result.value == 1 / 3
 
 
+def test_where_nothing_was_cut_off_the_complement_is_the_share_of_the_others() -> None:
+    for n in range(1, 40):
+        for ended in range(n + 1):
+            found = incidence([1.0] * ended + [3.0] * (n - ended), [EVENT] * ended + [OPEN] * (n - ended), at=2)
+            assert found.complement().value == (n - ended) / n
+
+
 def test_a_competing_end_is_not_the_event_and_not_a_cut() -> None:
     result = incidence([1.0, 2.0, 3.0, 4.0], [COMPETING, EVENT, OPEN, OPEN], at=3)
     assert (result.value, result.ended, result.competed, result.censored) == (0.25, 1, 1, 0)
@@ -358,6 +365,24 @@ def test_an_upper_limit_that_no_data_can_give_is_none() -> None:
     assert result.interval.high is None
 
 
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("q", [0.1, 0.5])
+def test_the_lower_limit_is_0_where_the_share_could_be_reached_before_the_first_time(q: float, clustered: bool) -> None:
+    """The first of n times comes after the q-quantile in (1 - q)^n of all logs: with n small, it is no lower limit."""
+    for n in range(2, 60):
+        cluster = [i // 2 for i in range(n)] if clustered else None
+        data = Rows([float(i) for i in range(3, n + 3)], [EVENT] * n, cluster)
+        before = incidence(*data, at=2).interval.high
+        low = quantile(*data, q=q).interval.low
+        if n == 2 and clustered:
+            assert before is low is None
+        else:
+            assert before is not None
+            assert (low == 0) == (before >= q)
+    assert quantile([3.0], [EVENT]).interval[:2] == (0, None)
+    assert quantile([0.0, 0.0, 0.0, 1.0], [EVENT] * 4, q=0.1).interval[:2] == (0, 1)
+
+
 def test_limits_that_fall_on_one_time_move_to_the_times_beside_it() -> None:
     turns = [1.0] * 10 + [2.0] * 980 + [3.0] * 10
     result = quantile(turns, [EVENT] * 1000)
@@ -365,6 +390,12 @@ def test_limits_that_fall_on_one_time_move_to_the_times_beside_it() -> None:
     assert (result.interval.low, result.interval.high) == (1, 3)
     first = quantile([1.0] * 990 + [2.0] * 10, [EVENT] * 1000)
     assert (first.interval.low, first.value, first.interval.high) == (1, 1, 2)
+
+
+def test_a_zero_has_no_sign_that_depends_on_the_order_of_rows() -> None:
+    for after in ([-0.0, 0.0, 1.0], [0.0, -0.0, 1.0]):
+        assert math.copysign(1, curve(after, [EVENT] * 3).times[0]) == 1
+        assert str(quantile(after, [EVENT] * 3).value) == "0.0"
 
 
 def test_identical_times_have_no_interval() -> None:
@@ -395,6 +426,8 @@ def test_a_curve_rises_within_its_limits(given_rows: list[tuple[float, int, int]
         ([math.inf], [0], None, "duration"),
         ([1.0], [3], None, "end"),
         ([1.0], [-1], None, "end"),
+        ([1.0], [1.5], None, "end"),
+        ([1.0], [math.nan], None, "end"),
         ([1.0], [1, 1], None, "one entry"),
         ([1.0], [1], [1, 2], "one entry"),
     ],

@@ -74,7 +74,9 @@ class Incidence(NamedTuple):
         """The same for the share for which it did not happen: S(t) where nothing else ends a row."""
         if self.value is None:
             return self
-        value, interval = 1 - self.value, self.interval
+        # One rounding, not two: two of three are then what a rate of them is, and within their bounds.
+        value = 1 - self.value if self.censored else (self.followed - self.ended) / self.followed
+        interval = self.interval
         if interval.low is not None and interval.high is not None:
             low, high = around(1 - interval.high, value, 1 - interval.low, floor=0.0, ceiling=1.0)
             interval = interval._replace(low=low, high=high)
@@ -145,7 +147,8 @@ def quantile(
     """The first time by which the event had happened for a share `q` of all; the median by default.
 
     Limits: the times where the limits of the share cross `q` (Brookmeyer & Crowley 1982), on the same limits as
-    `incidence`. A crossing is looked for step by step, away from the value, over 64 steps and then between two of
+    `incidence`; the lower one is 0 where so few were followed that the upper limit of the share is `q` before the
+    first time. A crossing is looked for step by step, away from the value, over 64 steps and then between two of
     them. Durations come in steps in real logs (minutes, turns): limits that fall on one time are moved to the times
     beside it. Raises InputError as `incidence` does, and for `q` outside 0..1.
     """
@@ -205,7 +208,8 @@ def _rows(after: NDArray[float64], end: NDArray[int8], cluster: NDArray[Any] | N
         return _Rows(after, end.astype(np.int8), None, 0, alone, level)
     if not (after.min() >= 0 and after.max() < math.inf):
         raise InputError("a duration is a finite number of 0 or more")
-    if end.min() < OPEN or end.max() > COMPETING:
+    whole = end.dtype.kind in "biu" or bool((np.rint(end) == end).all())
+    if not (whole and end.min() >= OPEN and end.max() <= COMPETING):
         raise InputError("an end is 0 (still open), 1 (the event) or 2 (ended in another way)")
     end = end.astype(np.int8, copy=False)
     if cluster is None:
@@ -262,7 +266,7 @@ def _counts(rows: _Rows) -> _Counts:
     times.sort()
     first = np.flatnonzero(np.concatenate(([True], times[1:] != times[:-1])))
     ends = np.diff(first, append=len(times))
-    times = times[first]
+    times = times[first] + 0.0  # no -0.0, which would depend on the order of the rows
     at_risk = len(rows.after) - first - np.searchsorted(_sorted(rows, OPEN), times, side="left")
     others = _sorted(rows, COMPETING)
     events = ends - np.searchsorted(others, times, side="right") + np.searchsorted(others, times, side="left")
@@ -393,7 +397,7 @@ def _crossings(rows: _Rows, table: _Table, place: int, q: float) -> Interval:
     last = len(table.times) - 1
 
     def upper_reached(k: int) -> bool:
-        high = _limits(rows, table, k, float(table.times[k])).high
+        high = _limits(rows, table, k, float(table.times[max(k, 0)])).high
         return high is not None and high >= q
 
     def lower_reached(k: int) -> bool:
@@ -403,14 +407,14 @@ def _crossings(rows: _Rows, table: _Table, place: int, q: float) -> Interval:
     step = max(1, last // 64)
     low_place = _first_until(upper_reached, place, step)
     high_place = place if here.low >= q else _first_after(lower_reached, place, step, last)
-    low = table.times[low_place]
     if high_place == low_place:
         if last == 0:
             return no_interval(SAME_TIME)
-        low = table.times[max(0, low_place - 1)]
-        high_place = min(last, low_place + 1)
+        low_place, high_place = max(0, low_place - 1), min(last, low_place + 1)
+    # With so few rows that the upper limit is at `q` before any event, no time is too early.
+    low = 0.0 if low_place == 0 and upper_reached(-1) else float(table.times[low_place])
     high = None if high_place is None else float(table.times[high_place])
-    return Interval(float(low), high, None, f"brookmeyer-crowley-{here.method}", here.effective_n, here.reason)
+    return Interval(low, high, None, f"brookmeyer-crowley-{here.method}", here.effective_n, here.reason)
 
 
 def _first_until(reached: Callable[[int], bool], yes: int, step: int) -> int:
