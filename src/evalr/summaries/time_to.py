@@ -33,7 +33,8 @@ class TimeTo(Summary[V]):
         within: as `after`.
         open: see above.
         quantile: see above; not used where `within` is given.
-        fold: "any" (the first of a unit to end) or "all" (the last), with `per`.
+        fold: "any" (the first of a unit to end) or "all" (the last), with `per`. "all" is right on average only where
+            the rows of a unit were followed equally long.
         unit: what a number given by `after` is in.
     """
 
@@ -98,10 +99,14 @@ class TimeTo(Summary[V]):
         shown = found.complement() if self.open else found
         hits = len(durations) - found.ended - found.censored if self.open else found.ended
         bounds = share_bounds(hits, len(durations), entry.unknown, found.censored)
+        value = shown.value
+        if bounds is not None and value is not None:
+            # The curve's products may round to just beyond the counts that bound it.
+            value = min(max(value, bounds[0]), bounds[1])
         return self._finished(
             entry,
             terms,
-            value=shown.value,
+            value=value,
             interval=shown.interval,
             unit="share",
             counts={

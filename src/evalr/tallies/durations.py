@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
@@ -73,7 +74,10 @@ class UnitDurations:
     """Durations of one unit kept as one: the first of them to end, or the last.
 
     Until a unit's first (or last) end is known, it is still open: the first of several is censored where the earliest
-    of them is, the last where any of them is. A unit whose rows lie in several clusters becomes a cluster of its own.
+    of them is, the last where any of them is. The first keeps censoring independent of what would have happened. The
+    last does so only where a unit's rows are cut off after the same time: otherwise rows that ended decide until when
+    their unit was followed, and its last end seems to come late. A unit whose rows lie in several clusters becomes a
+    cluster of its own.
     """
 
     __slots__ = ("first", "rows")
@@ -94,9 +98,8 @@ class UnitDurations:
         if self.first:
             # Among equal times, one that ended decides over one that was still open.
             return min(one, other, key=lambda row: (row[0], row[1] == OPEN, row[1]))
-        after = max(one[0], other[0])
         if OPEN in (one[1], other[1]):
-            return after, OPEN
+            return max(_still_open(*one), _still_open(*other)), OPEN
         return max(one, other)
 
     def empty(self) -> UnitDurations:
@@ -114,3 +117,8 @@ class UnitDurations:
         for row in self.rows.values():
             durations.add(*row)
         return durations
+
+
+def _still_open(after: float, end: int) -> float:
+    """Until when a unit was surely open, by a row of it: with another row open, its last end may be this row's own."""
+    return after if end == OPEN else math.nextafter(after, 0.0)
