@@ -152,7 +152,7 @@ def test_strict_stops_there(bad: bytes | dict[str, Any], reason: str, path: Path
     assert isinstance(next(items), Session)
     with pytest.raises(RecordError) as caught:
         next(items)
-    assert str(caught.value) == f"{path}, line 2: {reason}"
+    assert str(caught.value) == f"{path}, line 2: {reason}; mend it, or read without strict to leave it out"
 
 
 def test_text_from_a_log_is_quoted_and_cut_in_reasons(path: Path) -> None:

@@ -38,7 +38,9 @@ def test_the_account_is_complete_when_the_iteration_has_ended() -> None:
 
 
 def test_strict_names_the_log_the_place_and_the_reason() -> None:
-    with pytest.raises(RecordError, match=r"^a\.log, line 2: naive time$"):
+    with pytest.raises(
+        RecordError, match=r"^a\.log, line 2: naive time; mend it, or read without strict to leave it out$"
+    ):
         list(Log("a.log", "test", three, strict=True))
 
 

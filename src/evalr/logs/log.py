@@ -143,7 +143,7 @@ class Log:
             RecordError: the log is read with `strict`.
         """
         if self.strict:
-            raise RecordError(f"{self.path}, {place}: {reason}")
+            raise RecordError(f"{self.path}, {place}: {reason}; mend it, or read without strict to leave it out")
         self.left_out.add(reason, place)
 
     def refuse_result(self, measure: str) -> None:
