@@ -26,7 +26,7 @@ PUBLIC_MODULES = ["evalr", "evalr.measures", "evalr.logs", "evalr.testing"]
 
 PUBLISHED = ["src", "docs", "benchmarks", "examples", "requirements", ".ci"]
 PUBLISHED_FILES = ["README.md", "CHANGELOG.md", "LICENSE", "Makefile", "mkdocs.yml", "pyproject.toml"]
-MACHINE_PATH = re.compile(r"(?<![\w.])/(?:work|tmp|root|home|Users)/|\.\./shared\b|/\.pyenv/")
+MACHINE_PATH = re.compile(r"(?<![\w.])/(?:work|tmp|root|home|Users)/|/\.pyenv/")
 LOCK_HOST = re.compile(r"://|\bfile:|--(?:index-url|extra-index-url|find-links|trusted-host)|\s@\s")
 
 
