@@ -138,6 +138,11 @@ def reading_time(given: Input, now: datetime) -> datetime:
     return given.read_at if given.read_at is not None and given.read_at < now else now
 
 
+def known_reading_time(given: Input, now: Now | None) -> datetime | None:
+    """When the input was read, where that need not be known: None without a `now` and a `read_at`."""
+    return given.read_at if now is None else reading_time(given, resolve_now(now))
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Sessions
 # ---------------------------------------------------------------------------------------------------------------------
@@ -322,7 +327,7 @@ class History(Input):
 
     def drafts(self, *, now: Now | None = None) -> list[Draft]:
         """Each revision that an agent wrote, with the one before it and what people made of it, as seen at `now`."""
-        moment = reading_time(self, resolve_now(now)) if now is not None else self.read_at
+        moment = known_reading_time(self, now)
         revisions = self.revisions if moment is None else [r for r in self.revisions if r.at <= moment]
         starts = [index for index, revision in enumerate(revisions) if revision.role == "agent"]
         found: list[Draft] = []

@@ -335,7 +335,7 @@ def test_counts_are_sums_over_clusters(all_rows: list[Any], at: int) -> None:
         row = clusters.setdefault(index if cluster is None else cluster, [0, 0, 0])
         clusters[index if cluster is None else cluster] = [row[0] + y, row[1] + m, row[2] + 1]
     assert one.moments() == Moments.of_clusters([tuple(row) for row in clusters.values()])  # type: ignore[misc]
-    assert one.loose_clusters == sum(cluster is None for _, _, cluster in all_rows)
+    assert one.loose_clusters() == sum(cluster is None for _, _, cluster in all_rows)
 
 
 def test_a_unit_in_several_clusters_is_a_cluster_of_its_own() -> None:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from evalr.estimates.words import number_words, plural, window_words
 from evalr.fields import Field, verdict_fields
 from evalr.logs import installed_readers
 from evalr.logs.schemas import DRAFT
-from evalr.measures.measure import Measure, installed_measures
+from evalr.measures.measure import ANY_TIME, Measure, installed_measures
 from evalr.quoting import safe_text
 from evalr.reports.fitting import cells, padded, wrapped
 from evalr.reports.lane import title_of
 from evalr.summaries import Summary
-
-_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Named(NamedTuple):
@@ -31,7 +29,7 @@ def summaries_by_name() -> dict[str, Named]:
     return {
         summary.name: Named(measure.name, summary)
         for measure in installed_measures().loaded.values()
-        for summary in measure.summaries(**measure.settled({}))
+        for summary in measure.summaries(**measure.settings)
     }
 
 
@@ -67,13 +65,13 @@ def _measure_lines(measure: Measure) -> Iterator[str]:
     computed = measure.verdict.model_computed_fields
     parts = [_field_words(each) for each in verdict_fields(measure.verdict) if each.name not in computed]
     yield from wrapped("; ".join(parts), 100, first="    verdict   ", rest=" " * 14)
-    for place, summary in enumerate(measure.summaries(**measure.settled({}))):
+    for place, summary in enumerate(measure.summaries(**measure.settings)):
         begin = "names" if place == 0 else ""
         yield f"    {begin:<9} {padded(summary.name, 20)}  {safe_text(title_of(summary))}"
     if measure.settings:
         yield f"    settings  {', '.join(f'{name}={_plain(value)}' for name, value in measure.settings.items())}"
     if measure.evaluator is not None:
-        evaluator = measure.evaluator(now=_ANY_TIME, **measure.settled({}))
+        evaluator = measure.evaluator(now=ANY_TIME, **measure.settings)
         yield f"    evaluator {evaluator.name}@{evaluator.version}"
 
 

@@ -32,6 +32,7 @@ from evalr.estimates.interval import (
 )
 from evalr.estimates.rate import wilson
 from evalr.estimates.words import Unit, value_words
+from evalr.tallies.durations import COMPETING, EVENT, OPEN
 
 if TYPE_CHECKING:
     from numpy import float64, int8, int32, int64
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
 Status = Literal["ok", "undefined", "not_reached"]
 
-OPEN, EVENT, COMPETING = 0, 1, 2
 SAME_TIME = "all that ended did so after the same time"
 
 _PART = 1 << 18

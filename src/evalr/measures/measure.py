@@ -86,7 +86,8 @@ class Measure:
         return {name: given.get(name, default) for name, default in self.settings.items()}
 
 
-_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+"""A reading time for evaluators that are made to be looked at, and measure nothing."""
 
 
 def installed_measures() -> Plugins[Measure]:
@@ -116,10 +117,9 @@ def installed_measures() -> Plugins[Measure]:
 
 
 def _summary_names(measure: Measure) -> list[str]:
-    settings = measure.settled({})
     if measure.evaluator is not None:
-        measure.evaluator(now=_ANY_TIME, **settings)
-    summaries = measure.summaries(**settings)
+        measure.evaluator(now=ANY_TIME, **measure.settings)
+    summaries = measure.summaries(**measure.settings)
     for summary in summaries:
         if not isinstance(summary, Summary):
             raise TypeError(f"{summary!r} is not a summary")

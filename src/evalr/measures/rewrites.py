@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, model_validator
 from evalr.errors import InputError
 from evalr.estimates.words import seconds_text, window_words
 from evalr.evaluators import FunctionEvaluator
-from evalr.inputs import Draft, History, Now, check_window, reading_time, resolve_now
+from evalr.inputs import Draft, History, Now, check_window, known_reading_time
 from evalr.measures.measure import Measure
 from evalr.measures.share_changed import changed_at_least
 from evalr.summaries import Rate, Summary, TimeTo
@@ -84,7 +84,7 @@ def measure_rewrites(
     """
     check_window(window)
     _check_threshold(threshold)
-    moment = given.read_at if now is None else reading_time(given, resolve_now(now))
+    moment = known_reading_time(given, now)
     drafts = given.drafts(now=moment) if isinstance(given, History) else [given]
     fates = [_fate(draft, window, threshold, moment, normalize) for draft in drafts]
     decided = [fate for fate in fates if fate.decided]

@@ -329,7 +329,7 @@ def _chosen(measures: Iterable[str | Measure] | None) -> tuple[dict[str, Measure
 def _meant(name: str, measures: Mapping[str, Measure]) -> str:
     """What to choose instead of a name that no measure has: the measure of the summary so named, where there is one."""
     for measure in measures.values():
-        if any(summary.name == name for summary in measure.summaries(**measure.settled({}))):
+        if any(summary.name == name for summary in measure.summaries(**measure.settings)):
             return f"it is a summary of the measure {measure.name!r}: ask for that"
     return choice_words(name, measures)
 

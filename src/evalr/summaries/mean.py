@@ -105,7 +105,7 @@ class Mean(Summary[V]):
             unit=self.unit,
             counts={"sum": number(moments.y), "total": number(moments.m)},
             n=moments.rows,
-            clusters=cluster_kinds(counts.clusters, counts.loose_clusters),
+            clusters=cluster_kinds(counts.clusters, counts.loose_clusters()),
             bounds=self._where_it_could_lie(moments, entry),
             also_left_out=left_out,
         )

@@ -82,7 +82,7 @@ class Rate(Summary[V]):
             return self._folded(entry, fold_function(self.fold), terms)
         moments = entry.cells.moments()
         counted = (cluster for cluster, (_, total, _) in entry.cells.clusters.items() if total)
-        clusters = cluster_kinds(counted, entry.cells.loose_clusters)
+        clusters = cluster_kinds(counted, entry.cells.loose_clusters())
         several_a_row = self.total is not None and entry.counted > sum(clusters.values())
         return self._finished(
             entry,
@@ -131,7 +131,7 @@ class Rate(Summary[V]):
             unit="share",
             counts={"hits": number(moments.y), "total": number(moments.m)},
             n=int(moments.m),
-            clusters=cluster_kinds(folded.clusters, folded.loose_clusters),
+            clusters=cluster_kinds(folded.clusters, folded.loose_clusters()),
             bounds=(0.0, 1.0) if entry.unknown_weight else bounds,
             also_left_out=left_out,
         )

@@ -36,7 +36,6 @@ class Counts:
             row = self.clusters.get(cluster)
             self.clusters[cluster] = (y, m, count) if row is None else (row[0] + y, row[1] + m, row[2] + count)
 
-    @property
     def loose_clusters(self) -> int:
         """How many rows without a cluster count as one of their own."""
         return self._loose.clusters

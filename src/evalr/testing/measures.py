@@ -134,7 +134,7 @@ class MeasureContract:
     # -- the parts of the checks --------------------------------------------------------------------------------------
 
     def _summaries(self) -> Sequence[Summary[Any]]:
-        return self.measure.summaries(**self.measure.settled({}))
+        return self.measure.summaries(**self.measure.settings)
 
     def _evaluator(self, **settings: Any) -> FunctionEvaluator[Any, Any] | None:
         make = self.measure.evaluator
