@@ -8,12 +8,12 @@ All are frozen. Events are kept in the order of their times; events at the same 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
-from typing import Annotated, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, SerializeAsAny, model_serializer
 
 from evalr.errors import InputError
 from evalr.input_fields import EARLIEST, LATEST, Attributes, Name, Open, OpenMap, Text, Time, TurnText
@@ -313,13 +313,49 @@ class Revision(_Event):
     attributes: Attributes = Field(default_factory=dict)
 
 
+class StoredRevision(Revision):
+    """A revision whose text stays where it is stored: each use of `text` reads it anew, and nothing holds it.
+
+    Readers make them, so that the history of a large file does not sit in memory. Otherwise it is as any revision is:
+    it is dumped, compared and pickled with its text.
+    """
+
+    _read: Callable[[], str] = PrivateAttr()
+
+    @classmethod
+    def of(
+        cls, read: Callable[[], str], *, at: datetime, role: Role, id: str, attributes: Attributes
+    ) -> StoredRevision:
+        """A revision of the text that `read` returns. Nothing is validated."""
+        fields: dict[str, Any] = {"at": at, "role": role, "id": id, "attributes": attributes}
+        made = cls.model_construct({*fields, "text"}, **fields)
+        made._read = read
+        return made
+
+    # The text is missing among the fields' values, and only what is missing is looked up here.
+    def __getattr__(self, name: str) -> Any:
+        return self._read() if name == "text" else super().__getattr__(name)  # type: ignore[misc]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Revision) and self.model_dump() == other.model_dump()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Revision.model_validate, (self.model_dump(),)
+
+    @model_serializer(mode="plain")
+    def _with_text(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in Revision.model_fields}
+
+
 class History(Input):
     """The versions of one artifact (a document, a file) that people and agents both wrote."""
 
     kind: ClassVar[str] = "history"
 
     id: Name
-    revisions: Annotated[list[Revision], AfterValidator(_in_time_order)] = Field(default_factory=list)
+    revisions: Annotated[list[SerializeAsAny[Revision]], AfterValidator(_in_time_order)] = Field(default_factory=list)
 
     def first_event(self) -> datetime | None:
         """The time of the first revision."""
@@ -327,34 +363,34 @@ class History(Input):
 
     def drafts(self, *, now: Now | None = None) -> list[Draft]:
         """Each revision that an agent wrote, with the one before it and what people made of it, as seen at `now`."""
+        return list(self.each_draft(now=now))
+
+    def each_draft(self, *, now: Now | None = None) -> Iterator[Draft]:
+        """What `drafts` lists, one by one: of a history that is not in memory, no more than one draft's texts are."""
         moment = known_reading_time(self, now)
         revisions = self.revisions if moment is None else [r for r in self.revisions if r.at <= moment]
         starts = [index for index, revision in enumerate(revisions) if revision.role == "agent"]
-        found: list[Draft] = []
         taken: set[str] = set()
         for index, following in zip(starts, [*starts[1:], None], strict=False):
             revision = revisions[index]
             # Where an id is missing or came before, the place stands in, spelled as no log spells its own ids.
             name = f"draft:{index + 1}" if revision.id is None or revision.id in taken else revision.id
             taken.add(name)
-            found.append(
-                Draft.model_construct(
-                    id=name,
-                    user=self.user,
-                    arm=self.arm,
-                    at=None,
-                    read_at=self.read_at,
-                    attributes={**self.attributes, **revision.attributes},
-                    weight=self.weight,
-                    history=self.id,
-                    written=revision.at,
-                    before=revisions[index - 1].text if index else None,
-                    text=revision.text,
-                    people=[later for later in revisions[index + 1 : following] if later.role == "person"],
-                    superseded=None if following is None else revisions[following].at,
-                )
+            yield Draft.model_construct(
+                id=name,
+                user=self.user,
+                arm=self.arm,
+                at=None,
+                read_at=self.read_at,
+                attributes={**self.attributes, **revision.attributes},
+                weight=self.weight,
+                history=self.id,
+                written=revision.at,
+                before=revisions[index - 1].text if index else None,
+                text=revision.text,
+                people=[later for later in revisions[index + 1 : following] if later.role == "person"],
+                superseded=None if following is None else revisions[following].at,
             )
-        return found
 
 
 class Draft(Input):
@@ -370,7 +406,7 @@ class Draft(Input):
     written: Time
     before: Text | None = None
     text: Text
-    people: Annotated[list[Revision], AfterValidator(_in_time_order)] = Field(default_factory=list)
+    people: Annotated[list[SerializeAsAny[Revision]], AfterValidator(_in_time_order)] = Field(default_factory=list)
     superseded: Time | None = None
 
     def first_event(self) -> datetime | None:
