@@ -82,6 +82,8 @@ class Input(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     kind: ClassVar[str] = "input"
+    parts_by_time: ClassVar[bool] = False
+    """Whether a period selects the parts that it is split into, each by its own time, rather than all with the whole."""
 
     id: Name | None = None
     user: Name | None = None
@@ -324,7 +326,13 @@ class StoredRevision(Revision):
 
     @classmethod
     def of(
-        cls, read: Callable[[], str], *, at: datetime, role: Role, id: str, attributes: Attributes
+        cls,
+        read: Callable[[], str],
+        *,
+        at: datetime,
+        role: Role,
+        id: str,
+        attributes: Attributes,  # noqa: A002
     ) -> StoredRevision:
         """A revision of the text that `read` returns. Nothing is validated."""
         fields: dict[str, Any] = {"at": at, "role": role, "id": id, "attributes": attributes}
@@ -350,9 +358,13 @@ class StoredRevision(Revision):
 
 
 class History(Input):
-    """The versions of one artifact (a document, a file) that people and agents both wrote."""
+    """The versions of one artifact (a document, a file) that people and agents both wrote.
+
+    It may go on for years: a period selects its drafts, each by when it was written.
+    """
 
     kind: ClassVar[str] = "history"
+    parts_by_time: ClassVar[bool] = True
 
     id: Name
     revisions: Annotated[list[SerializeAsAny[Revision]], AfterValidator(_in_time_order)] = Field(default_factory=list)

@@ -49,13 +49,18 @@ Since = Annotated[
 Until = Annotated[str | None, typer.Option(metavar="TIME", help="Only what began before this time.")]
 Cluster = Annotated[
     str | None,
-    typer.Option(metavar="KEY", help="What intervals are computed over, such as user. [default: users where known]"),
+    typer.Option(
+        metavar="KEY",
+        help="What intervals are computed over, such as user. [default: the reader's, or users where known]",
+    ),
 ]
 Level = Annotated[float, typer.Option(metavar="SHARE", help="Of the two-sided intervals.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first record that cannot be used.")]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Another setting of a measure; `evalr measures` lists them."),
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="Another setting of a measure or a reader; `evalr measures` lists them."
+    ),
 ]
 
 
@@ -78,7 +83,10 @@ def report(
     since: Since = None,
     until: Until = None,
     by: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Group by user, session, arm, kind or an attribute.")
+        str | None,
+        typer.Option(
+            metavar="KEY", help="Group by user, session, arm, kind, an attribute, or hour, day, week or month."
+        ),
     ] = None,
     cluster: Cluster = None,
     level: Level = 0.95,
@@ -235,10 +243,14 @@ def _report(
     **options: Any,
 ) -> Report:
     from evalr.cli.progress import shown_progress
+    from evalr.logs import installed_readers
+    from evalr.logs.log import reader_settings
     from evalr.measures.measure import installed_measures
     from evalr.reports.report import report
 
     defaults: dict[str, Any] = {}
+    for reader in installed_readers().loaded.values():
+        defaults |= reader_settings(reader)
     for measure in installed_measures().loaded.values():
         defaults |= measure.settings
     given = dict(read_setting(text, defaults) for text in settings or ())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
 
 from evalr.estimates.words import number_words, plural, window_words
 from evalr.fields import Field, verdict_fields
 from evalr.logs import installed_readers
+from evalr.logs.log import reader_settings
 from evalr.logs.schemas import DRAFT
 from evalr.measures.measure import ANY_TIME, Measure, installed_measures
 from evalr.quoting import safe_text
@@ -52,7 +53,11 @@ def listing() -> str:
     ]
     lines += ["", "readers"]
     width = max((cells(name) for name in readers.loaded), default=0)
-    lines += [f"  {padded(name, width)}  {safe_text(reader.describes)}" for name, reader in readers.loaded.items()]
+    for name, reader in readers.loaded.items():
+        lines.append(f"  {padded(name, width)}  {safe_text(reader.describes)}")
+        settings = reader_settings(reader)
+        if settings:
+            lines.append(f"  {padded('', width)}  settings  {_settings_words(settings)}")
     lines += [
         f"  {safe_text(name)}  cannot be used: {safe_text(why, longest=500)}" for name, why in readers.broken.items()
     ]
@@ -69,7 +74,7 @@ def _measure_lines(measure: Measure) -> Iterator[str]:
         begin = "names" if place == 0 else ""
         yield f"    {begin:<9} {padded(summary.name, 20)}  {safe_text(title_of(summary))}"
     if measure.settings:
-        yield f"    settings  {', '.join(f'{name}={_plain(value)}' for name, value in measure.settings.items())}"
+        yield f"    settings  {_settings_words(measure.settings)}"
     if measure.evaluator is not None:
         evaluator = measure.evaluator(now=ANY_TIME, **measure.settings)
         yield f"    evaluator {evaluator.name}@{evaluator.version}"
@@ -96,5 +101,12 @@ def _needs(measure: Measure) -> str:
     return needed if measure.split is None else f"{needed}, for the {plural(measure.input.kind)} in them"
 
 
+def _settings_words(settings: Mapping[str, Any]) -> str:
+    """`window=1h, agents=`: each with its default; nothing stands for none."""
+    return ", ".join(f"{name}={_plain(value)}" for name, value in settings.items())
+
+
 def _plain(value: Any) -> str:
+    if value is None:
+        return ""
     return window_words(value) if isinstance(value, timedelta) else str(value)

@@ -6,9 +6,11 @@ import gzip
 import zlib
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
-from evalr.errors import AmbiguousLogError, LogError, PluginError, UnknownLogError, error_words
-from evalr.logs.log import Log, Reader
+from evalr.errors import AmbiguousLogError, InputError, LogError, PluginError, UnknownLogError, error_words
+from evalr.estimates.words import choice_words
+from evalr.logs.log import Log, Reader, reader_settings
 from evalr.plugins import Plugins, load_plugins
 
 HEAD = 64 * 1024
@@ -20,16 +22,18 @@ def installed_readers() -> Plugins[Reader]:
     return load_plugins("evalr.logs", Reader)  # type: ignore[type-abstract]
 
 
-def read(path: str | PathLike[str], *, kind: str | None = None, strict: bool = False) -> Log:
+def read(path: str | PathLike[str], *, kind: str | None = None, strict: bool = False, **settings: Any) -> Log:
     """The inputs and results of a log, as a stream that is read once.
 
     Args:
         path: a file or a directory; it is only ever opened for reading.
         kind: the name of the reader to use, where it should not be found by looking at the log.
         strict: raise RecordError at the first record that cannot be used, rather than count it.
+        settings: the reader's own, such as `time="commit"` for a git repository; `evalr measures` lists them.
 
     Raises:
         LogError: the log is missing, empty, or cannot be opened.
+        InputError: the reader has no such setting.
         UnknownLogError: no reader knows it.
         AmbiguousLogError: several readers claim it alike.
         PluginError: the reader named `kind` cannot be loaded.
@@ -37,7 +41,12 @@ def read(path: str | PathLike[str], *, kind: str | None = None, strict: bool = F
     Example:
         `for item in read("sessions.jsonl"): ...` yields `Session`s, `History`s, `Transcript`s and `Stored` results.
     """
-    return find_reader(path, kind=kind).open(Path(path), strict=strict)
+    reader = find_reader(path, kind=kind)
+    known = reader_settings(reader)
+    for name in settings:
+        if name not in known:
+            raise InputError(f"the reader {reader.name!r} has no setting {name!r}; {choice_words(name, known)}")
+    return reader.open(Path(path), strict=strict, **settings)
 
 
 def find_reader(path: str | PathLike[str], *, kind: str | None = None) -> Reader:

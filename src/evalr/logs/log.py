@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
@@ -92,8 +92,11 @@ class Log:
     Args:
         path: of the log, as messages name it.
         kind: the name of its reader.
-        items: given this log, yields what it holds; it counts `records`, and calls `skip` for each that it leaves out.
-        strict: stop at the first record that would be left out.
+        items: given this log, yields what it holds; it counts `records`, and calls `skip` or `leave_out` for each that
+            it does not yield.
+        strict: stop at the first record that cannot be used.
+        noun: what a record is called.
+        cluster: the key to cluster by where nobody names one; None for a result's user, or what it is a part of.
 
     Attributes:
         records: how many records were seen so far. Each was yielded or is in `left_out`.
@@ -102,6 +105,7 @@ class Log:
         refused: how many of those were results, by the measure that they say they belong to.
         unknown_fields: fields that the reader does not know and ignored, by name; nested ones as "activities.tool".
         repaired: what was mended in records that were kept, such as {"lone surrogates": 2}.
+        notes: what else to know of how it was read, as sentences without their full stop.
         bytes_read: of the file as it is stored, compressed or not; for progress.
         bytes_total: of the same; None where it is not known.
     """
@@ -110,12 +114,15 @@ class Log:
     kind: str
     items: Callable[[Log], Iterator[Item]] = field(repr=False)
     strict: bool = False
+    noun: str = "record"
+    cluster: str | None = None
     records: int = field(default=0, init=False)
     derived: int = field(default=0, init=False)
     left_out: LeftOut = field(default_factory=LeftOut, init=False)
     refused: Counter[str] = field(default_factory=Counter, init=False)
     unknown_fields: Counter[str] = field(default_factory=Counter, init=False)
     repaired: Counter[str] = field(default_factory=Counter, init=False)
+    notes: list[str] = field(default_factory=list, init=False)
     bytes_read: int = field(default=0, init=False)
     bytes_total: int | None = field(default=None, init=False)
     _begun: bool = field(default=False, init=False, repr=False)
@@ -133,7 +140,7 @@ class Log:
         return self.items(self)
 
     def skip(self, reason: str, place: str) -> None:
-        """Leave one record out.
+        """Leave out one record that cannot be used.
 
         Args:
             reason: short and the same for all records of its kind; text from the log only as `quoted`.
@@ -144,6 +151,15 @@ class Log:
         """
         if self.strict:
             raise RecordError(f"{self.path}, {place}: {reason}; mend it, or read without strict to leave it out")
+        self.left_out.add(reason, place)
+
+    def leave_out(self, reason: str, place: str) -> None:
+        """Leave out one record that is sound, and no part of what is measured; with `strict` too.
+
+        Args:
+            reason: as for `skip`.
+            place: as for `skip`.
+        """
         self.left_out.add(reason, place)
 
     def refuse_result(self, measure: str) -> None:
@@ -167,7 +183,7 @@ class Reader(Protocol):
     """Its one name, as in `--log NAME`."""
 
     describes: str
-    """What it reads, in one line."""
+    """What it reads, in one line. A reader with settings also has `settings`, their defaults by name."""
 
     def claim(self, path: Path, head: bytes) -> float:
         """How sure it is that the log is of its kind: from 0 (it is not) to 1.
@@ -178,4 +194,13 @@ class Reader(Protocol):
         """
 
     def open(self, path: Path, *, strict: bool = False) -> Log:
-        """The log, opened for reading alone. Nothing is read before it is iterated over."""
+        """The log, opened for reading alone. Nothing is read before it is iterated over.
+
+        Settings that the reader has come as keywords beside `strict`.
+        """
+
+
+def reader_settings(reader: Reader) -> Mapping[str, Any]:
+    """What can be set of how a reader reads, with the defaults."""
+    settings: Mapping[str, Any] = getattr(reader, "settings", {})
+    return settings

@@ -20,7 +20,7 @@ from evalr.measures.drop_off import (
     drop_off_share,
     measure_drop_off,
 )
-from evalr.measures.measure import Marker, Measure, installed_measures
+from evalr.measures.measure import Marker, Measure, Ranking, installed_measures
 from evalr.measures.rewrites import (
     Rewrites,
     followed_rate,
@@ -55,6 +55,7 @@ __all__ = [
     "Input",
     "Marker",
     "Measure",
+    "Ranking",
     "Revision",
     "Rewrites",
     "Session",

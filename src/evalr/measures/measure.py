@@ -15,7 +15,7 @@ from evalr.evaluators import FunctionEvaluator
 from evalr.fields import verdict_fields
 from evalr.inputs import Input
 from evalr.plugins import Plugins, load_plugins
-from evalr.summaries import Summary
+from evalr.summaries import Key, Summary
 
 REPORT_OPTIONS = frozenset(
     ["log", "now", "since", "until", "by", "cluster", "level", "measures", "kind", "strict", "progress"]
@@ -37,6 +37,29 @@ class Marker:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Ranking:
+    """Groups that stand out, the one with the largest part first, such as the files of which people took out most.
+
+    Args:
+        title: what stands out, such as "most rewritten files".
+        what: what the shares are of, such as "taken out of what agents wrote".
+        by: what to group by. A result without it is in no group.
+        part: what is summed in each group, from a verdict's value.
+        whole: what the part is of: part ≤ whole in every verdict.
+        noun: what both count, such as "character".
+        counts: what one verdict is called.
+    """
+
+    title: str
+    what: str
+    by: Key
+    part: Callable[[Any], int]
+    whole: Callable[[Any], int]
+    noun: str
+    counts: str = "result"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Measure:
     """One measure, whole: what it reads, what it says, how it is reached and summed up.
 
@@ -55,6 +78,7 @@ class Measure:
         whole: the type of input that a log yields, where `split` makes the evaluator's inputs of it.
         split: from a whole and the reading time, the inputs that are parts of it.
         marker: see `Marker`.
+        rankings: see `Ranking`.
     """
 
     name: str
@@ -67,6 +91,7 @@ class Measure:
     whole: type[Input] | None = None
     split: Callable[[Any, datetime], Iterable[Input]] | None = None
     marker: Marker | None = None
+    rankings: Sequence[Ranking] = ()
 
     def __post_init__(self) -> None:
         verdict_fields(self.verdict)

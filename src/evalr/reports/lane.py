@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evalr.errors import EvalrError, error_words
+from evalr.estimates.buckets import TimeBucket
 from evalr.estimates.estimate import Estimate, Groups
 from evalr.measures.measure import Measure
+from evalr.reports.ranking import Ranked, Ranks
 from evalr.summaries import Key, Summary
 from evalr.tallies.tally import Tally
 from evalr.verdicts import Failure, Result, describe
@@ -63,7 +65,8 @@ class Lane:
         self.failure: str | None = None
         self.broken: str | None = None
         self._tallies: dict[Hashable, Tally[Any]] = {}
-        self._adds: list[Callable[[Result[Any]], None]] = []
+        self._ranks = [Ranks(ranking) for ranking in measure.rankings]
+        self._adds: list[Callable[[Result[Any]], None]] = [ranks.add for ranks in self._ranks]
         for summary in self.summaries:
             for key in {None, by}:
                 self._collect(summary, key)
@@ -97,10 +100,18 @@ class Lane:
         self.failure = self.failure or other.failure
         self.broken = self.broken or other.broken
         self._tallies = {key: tally + other._tallies[key] for key, tally in self._tallies.items()}
+        for ranks, others in zip(self._ranks, other._ranks, strict=True):
+            ranks.merge(others)
 
     def rows(self, evaluator: str, level: float) -> tuple[Row, ...]:
         """A row for each summary."""
         return tuple(self._row(summary, evaluator, level) for summary in self.summaries)
+
+    def rankings(self) -> tuple[Ranked, ...]:
+        """The measure's rankings in which any group has a part; none where the lane broke."""
+        if self.broken is not None:
+            return ()
+        return tuple(ranked for ranks in self._ranks if (ranked := ranks.ranked()).groups)
 
     def _row(self, summary: Summary[Any], evaluator: str, level: float) -> Row:
         estimate, groups, broken = None, None, self.broken
@@ -121,7 +132,12 @@ class Lane:
     def _groups(self, summary: Summary[Any], level: float) -> Groups | None:
         if self.by is None:
             return None
-        groups = summary.by(self._tallies[summary.reads(), self.by], self.by, cluster=self.cluster, level=level)
+        tally = self._tallies[summary.reads(), self.by]
+        groups: Groups
+        if isinstance(self.by, TimeBucket):
+            groups = summary.trend(tally, self.by.bucket, tz=self.by.tz, cluster=self.cluster, level=level)
+        else:
+            groups = summary.by(tally, self.by, cluster=self.cluster, level=level)
         return None if set(groups) <= {None} else groups
 
 

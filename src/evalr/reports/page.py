@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from evalr.estimates.estimate import html_head, html_row, html_table
-from evalr.reports.wording import account_words, closing_sentences, empty_words, header_words, row_title, shown_groups
+from evalr.reports.wording import (
+    account_words,
+    closing_sentences,
+    empty_words,
+    header_words,
+    ranking_words,
+    row_title,
+    shown_groups,
+)
 
 if TYPE_CHECKING:
     from evalr.reports.report import Report, Section
@@ -33,6 +41,9 @@ def _rows(section: Section) -> Iterator[list[str]]:
             yield from (html_row(f"· {title}", estimate) for title, estimate in shown)
             yield from (["", "", "", note] for note in notes)
     yield from (["", "", "", note] for note in section.notes)
+    for ranked in section.rankings:
+        yield [ranked.ranking.title, "", "", ranked.ranking.what]
+        yield from ([f"· {title}" if title else "", share, "", notes] for title, share, notes in ranking_words(ranked))
 
 
 def _paragraph(text: str) -> str:

@@ -24,6 +24,7 @@ COMPUTED = "computed"
 OUTSIDE, TIMELESS, LATER = "outside the period", "without a time", "after the reading time"
 
 Given: TypeAlias = Log | Iterable[Item | Result[Any]]
+Split = Callable[[Any, datetime], Iterable[Input]]
 
 
 class Track:
@@ -39,7 +40,7 @@ class Track:
         self._stored: dict[tuple[str, str | None], Lane] = {}
         self.marked = measure.marker is None
         self.cluster = cluster
-        self._now, self._by = now, by
+        self._by = by
         self.computed = self._lane()
         self._evaluator: FunctionEvaluator[Any, Any] | None = (
             None if measure.evaluator is None else measure.evaluator(now=now, **self.settings)
@@ -48,22 +49,30 @@ class Track:
     def _lane(self) -> Lane:
         return Lane(self.measure, self.settings, self._by, self.cluster)
 
-    def read(self, given: Input) -> None:
-        """Take one input: what is computed of it, or of its parts, is counted."""
+    def sees(self, given: Input) -> bool:
+        """Take note of one input that the log yields for it. Returns whether it can be measured."""
         self.inputs += 1
-        if self._evaluator is None:
-            return
-        lane, evaluate = self.computed, self._evaluator.evaluate_inline
+        if self.marked or self.measure.marker is None:
+            return True
         try:
-            if not self.marked and self.measure.marker is not None:
-                self.marked = self.measure.marker.seen(given)
-            if self.measure.split is None:
-                lane.put(evaluate(given))
-            else:
-                for part in self.measure.split(given, self._now):
-                    lane.put(evaluate(part))
-        except Exception as error:  # noqa: BLE001  a marker or split of another package may raise anything: it failed here
-            lane.put(Failure(error_words(error), self.measure.name, None, given.about()))
+            self.marked = self.measure.marker.seen(given)
+        except Exception as error:  # noqa: BLE001  a marker of another package may raise anything: it failed here
+            self.fail(error, given)
+            return False
+        return True
+
+    def measure_one(self, given: Input) -> None:
+        """Count what is computed of one input of the measure's own type."""
+        if self._evaluator is not None:
+            try:
+                self.computed.put(self._evaluator.evaluate_inline(given))
+            except Exception as error:  # noqa: BLE001  a split of another package may give anything: it failed here
+                self.fail(error, given)
+
+    def fail(self, error: Exception, given: Input) -> None:
+        """Count an input that could not even be evaluated as a failure."""
+        if self._evaluator is not None:
+            self.computed.put(Failure(error_words(error), self.measure.name, None, given.about()))
 
     def keep(self, result: Result[Any]) -> None:
         """Take one stored result. Verdicts of different evaluators, or versions of one, are never pooled."""
@@ -74,6 +83,10 @@ class Track:
         lane.put(result)
         if isinstance(result, Verdict) and (result.about is None or result.about.user is None):
             self.userless += 1
+
+    def most_results(self) -> int:
+        """How many results were computed or, where more, one evaluator stored."""
+        return max(lane.results for lane in (self.computed, *self._stored.values()))
 
     def stored(self) -> dict[str, Lane]:
         """The lanes of stored results, by evaluator@version; after the last result, as they are merged here.
@@ -113,7 +126,8 @@ class Reading:
         self.first: datetime | None = None
         self.last: datetime | None = None
         self.read_earlier = 0
-        self._readers: dict[type[Input], list[Track]] = {}
+        self._all_times = since is None and until is None
+        self._readers: dict[type[Input], list[tuple[Split | None, list[Track]]]] = {}
         self._by_name = {track.measure.name: track for track in self.tracks}
 
     def read(self, items: Given, progress: Progress | None) -> None:
@@ -130,18 +144,58 @@ class Reading:
 
     def _read_input(self, given: Input) -> None:
         about = given.about()
-        if not self._selects(about):
+        reason = self._why_not(about)
+        if reason == OUTSIDE and given.parts_by_time:
+            reason = None if self._read_in_period(given, whole=False) else OUTSIDE
+        elif reason is None:
+            self._read_in_period(given, whole=True)
+        if reason is not None:
+            self.left_out[reason] += 1
             return
+        self._note(about)
         self.kinds[about.kind] += 1
         if about.read_at is not None and about.read_at < self.now:
             self.read_earlier += 1
-        for track in self._readers_of(type(given)):
-            track.read(given)
 
-    def _readers_of(self, kind: type[Input]) -> list[Track]:
+    def _read_in_period(self, given: Input, *, whole: bool) -> bool:
+        """Read an input, or its parts that are in the period. Returns whether any are."""
+        every = self._all_times or not given.parts_by_time
+        found = False
+        for split, tracks in self._readers_of(type(given)):
+            if split is not None:
+                found |= self._read_parts(given, split, tracks, every=every)
+            elif whole:
+                for track in tracks:
+                    if track.sees(given):
+                        track.measure_one(given)
+        return found
+
+    def _read_parts(self, given: Input, split: Split, tracks: list[Track], *, every: bool) -> bool:
+        """Read the parts of an input, once for all that measure them. Returns whether there are any."""
+        seeing = [track for track in tracks if track.sees(given)] if every else None
+        try:
+            for part in split(given, self.now):
+                if not every and self._why_not(part.about()) is not None:
+                    continue
+                if seeing is None:
+                    seeing = [track for track in tracks if track.sees(given)]
+                for track in seeing:
+                    track.measure_one(part)
+        except Exception as error:  # noqa: BLE001  a split of another package may raise anything: it failed here
+            seeing = tracks if seeing is None else seeing
+            for track in seeing:
+                track.fail(error, given)
+        return seeing is not None
+
+    def _readers_of(self, kind: type[Input]) -> list[tuple[Split | None, list[Track]]]:
+        """The tracks that read such an input; those with one split together."""
         found = self._readers.get(kind)
         if found is None:
-            found = self._readers[kind] = [track for track in self.tracks if issubclass(kind, track.measure.reads)]
+            by_split: dict[Split | None, list[Track]] = {}
+            for track in self.tracks:
+                if issubclass(kind, track.measure.reads):
+                    by_split.setdefault(track.measure.split, []).append(track)
+            found = self._readers[kind] = list(by_split.items())
         return found
 
     def _placed(self, result: Result[Any]) -> Stored:
@@ -168,27 +222,34 @@ class Reading:
             track.keep(stored.result)
 
     def _selects(self, about: About | None) -> bool:
-        """Whether what is about this counts, by when it began; what it is about is noted where it does."""
+        """Whether a result that is about this counts, by when that began; what it is about is noted where it does."""
+        reason = self._why_not(about)
+        if reason is not None:
+            self.left_out[reason] += 1
+            return False
+        self._note(about)
+        return True
+
+    def _why_not(self, about: About | None) -> str | None:
+        """Why what is about this does not count, by when it began; None where it does."""
         at = None if about is None else about.at
         if at is None:
-            if self.since is not None or self.until is not None:
-                self.left_out[TIMELESS] += 1
-                return False
-        elif (self.since is not None and at < self.since) or (self.until is not None and at >= self.until):
-            self.left_out[OUTSIDE] += 1
-            return False
-        elif at > self.now:
-            self.left_out[LATER] += 1
-            return False
-        else:
+            return None if self._all_times else TIMELESS
+        if (self.since is not None and at < self.since) or (self.until is not None and at >= self.until):
+            return OUTSIDE
+        return LATER if at > self.now else None
+
+    def _note(self, about: About | None) -> None:
+        if about is None:
+            return
+        at = about.at
+        if at is not None:
             self.first = at if self.first is None or at < self.first else self.first
             self.last = at if self.last is None or at > self.last else self.last
-        if about is not None:
-            if about.user is not None:
-                self.users.add(about.user)
-            if about.attributes:
-                self.attributes.update(about.attributes)
-        return True
+        if about.user is not None:
+            self.users.add(about.user)
+        if about.attributes:
+            self.attributes.update(about.attributes)
 
     def _first_of_each(self, items: Iterable[Item | Result[Any]]) -> Iterator[Item]:
         """The items without later ones of the same subject: what a reader of logs has already seen to."""

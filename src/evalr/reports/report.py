@@ -7,16 +7,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from importlib import metadata
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
 
 from evalr.errors import InputError, PluginError
+from evalr.estimates.buckets import Bucket, TimeBucket
 from evalr.estimates.estimate import Estimate, frame
 from evalr.estimates.interval import tail
 from evalr.estimates.words import choice_words, count_words, plural, window_words
 from evalr.inputs import Clock, check_window, resolve_now, utc_now
-from evalr.logs.log import LeftOut, Log
+from evalr.logs.finding import find_reader
+from evalr.logs.log import LeftOut, Log, reader_settings
 from evalr.measures.measure import Measure, installed_measures
 from evalr.reports.lane import Row, title_of
+from evalr.reports.ranking import Ranked
 from evalr.reports.reading import COMPUTED, Given, Progress, Reading, Track, share_read
 from evalr.summaries import Key
 from evalr.summaries.keys import group_reader
@@ -41,6 +45,7 @@ class Section:
         notes: what to know of all of them.
         settings: the measure's, as used.
         names: of its summaries.
+        rankings: the groups that stand out.
     """
 
     measure: str
@@ -51,6 +56,7 @@ class Section:
     notes: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     names: tuple[str, ...] = ()
+    rankings: tuple[Ranked, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in plain types."""
@@ -70,6 +76,7 @@ class Section:
                 }
                 for row in self.rows
             ],
+            "rankings": [ranked.to_dict() for ranked in self.rankings],
         }
 
 
@@ -93,7 +100,8 @@ class Report:
         first: when the first thing that was counted began; None where no times are known.
         last: when the last did.
         read_earlier: inputs that were read at a time of their own, before `now`.
-        records: of the log, as its reader counts them.
+        records: of the log, as its reader counts them; `noun` is what one is called.
+        notes: on how it was read, as its reader says.
         left_out: what the reader skipped, with places.
         not_counted: what it read and the report did not count: outside the period, without a time, later, duplicate.
         unknown_fields: as the reader says.
@@ -120,6 +128,8 @@ class Report:
     last: datetime | None
     read_earlier: int
     records: int
+    noun: str
+    notes: tuple[str, ...]
     left_out: LeftOut
     not_counted: Mapping[str, int]
     unknown_fields: Mapping[str, int]
@@ -177,6 +187,8 @@ class Report:
                 "path": self.path,
                 "kind": self.kind,
                 "records": self.records,
+                "noun": self.noun,
+                "notes": list(self.notes),
                 "inputs": dict(self.inputs),
                 "results": self.results,
                 "users": self.users,
@@ -235,16 +247,19 @@ def report(
         window: how long a person has to act, for every measure with a window; each has its own default.
         now: the reading time: an aware datetime, or a clock that is read once; the wall clock by default. Inputs that
             say when they were read are read then, where that is earlier. What began after it does not exist yet.
-        since: begins the period, which selects whole inputs by when they began, and cuts nothing.
+        since: begins the period, which selects whole inputs by when they began, and cuts nothing. Of a history it
+            selects the drafts, each by when it was written.
         until: ends the period; what began exactly then is outside.
-        by: what to group by: "user", "session", "arm", "kind", or an attribute's name.
-        cluster: what intervals are computed over; by default users where they are known. Every result must have it.
+        by: what to group by: "user", "session", "arm", "kind", an attribute's name, or a span of time, by the calendar
+            of UTC: "hour", "day", "week", "month".
+        cluster: what intervals are computed over; by default what the log's reader names, or else users where they are
+            known. Every result must have it.
         level: of the two-sided intervals.
         measures: only these, by name or as objects; all that are installed by default.
         kind: the reader's name, where it should not be found by looking at the log.
         strict: raise RecordError at the first record that cannot be used, rather than count it.
         progress: called now and then with the records read, and the share of the log (0 to 1) where it is known.
-        settings: other settings of measures, such as `threshold=0.3`.
+        settings: other settings of measures, such as `threshold=0.3`, and of the log's reader.
 
     Raises:
         LogError: the log cannot be read.
@@ -258,17 +273,23 @@ def report(
     for key in (by, cluster):
         group_reader(key)  # which refuses what is no key
     chosen, broken = _chosen(measures)
-    _check_settings(chosen.values(), settings)
-    moment = resolve_now(utc_now if now is None else now)
-    tracks = [Track(measure, settings, now=moment, by=by, cluster=cluster) for measure in chosen.values()]
-    reading = Reading(tracks, now=moment, since=since, until=until)
-
+    given: Given
     if isinstance(log, str | PathLike):
-        from evalr.logs import read
-
-        log = read(log, kind=kind, strict=strict)
-    source = log if isinstance(log, Log) else None
-    reading.read(log, progress)
+        reader = find_reader(log, kind=kind)
+        own = reader_settings(reader)
+        _check_settings(chosen.values(), own, settings)
+        chosen_own = {name: value for name, value in settings.items() if name in own}
+        given = reader.open(Path(log), strict=strict, **chosen_own)
+    else:
+        _check_settings(chosen.values(), {}, settings)
+        given = log
+    source = given if isinstance(given, Log) else None
+    cluster = source.cluster if cluster is None and source is not None else cluster
+    moment = resolve_now(utc_now if now is None else now)
+    key = TimeBucket(by) if by in get_args(Bucket) else by  # type: ignore[arg-type]
+    tracks = [Track(measure, settings, now=moment, by=key, cluster=cluster) for measure in chosen.values()]
+    reading = Reading(tracks, now=moment, since=since, until=until)
+    reading.read(given, progress)
     records = sum(reading.kinds.values()) + reading.results if source is None else source.records
     if progress is not None:
         progress(records, share_read(source))
@@ -292,6 +313,8 @@ def report(
         last=reading.last,
         read_earlier=reading.read_earlier,
         records=records,
+        noun="record" if source is None else source.noun,
+        notes=() if source is None else tuple(source.notes),
         left_out=LeftOut() if source is None else source.left_out,
         not_counted=dict(reading.left_out),
         unknown_fields={} if source is None else dict(source.unknown_fields),
@@ -334,11 +357,13 @@ def _meant(name: str, measures: Mapping[str, Measure]) -> str:
     return choice_words(name, measures)
 
 
-def _check_settings(measures: Iterable[Measure], settings: Mapping[str, Any]) -> None:
+def _check_settings(measures: Iterable[Measure], of_reader: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
     known = {name for measure in measures for name in measure.settings}
     for name in settings:
-        if name not in known:
-            raise InputError(f"no measure of this report has a setting {name!r}; {choice_words(name, sorted(known))}")
+        if name not in known and name not in of_reader:
+            choices = choice_words(name, sorted(known | set(of_reader)))
+            reader = " and no reader" if of_reader else ""
+            raise InputError(f"no measure{reader} of this report has a setting {name!r}; {choices}")
 
 
 def _key_words(key: Key | None) -> str | None:
@@ -352,8 +377,8 @@ def _key_words(key: Key | None) -> str | None:
 
 def _sections(reading: Reading, log: Log | None, level: float, *, asked: bool) -> tuple[Section, ...]:
     found = [(track, _section(track, reading, log, level)) for track in reading.tracks]
-    # What the log says most about comes first.
-    found.sort(key=lambda pair: -max((row.estimate.n for row in pair[1].rows), default=0))
+    # What the log says most about comes first; measures of the same things in the order of their names.
+    found.sort(key=lambda pair: (-pair[0].most_results(), pair[1].measure))
     measured = [section for track, section in found if section.rows and _marked(track)]
     unmarked = [section for track, section in found if section.rows and not _marked(track)]
     empty = [(track, section) for track, section in found if not section.rows]
@@ -399,6 +424,7 @@ def _section(track: Track, reading: Reading, log: Log | None, level: float) -> S
         notes=tuple(notes),
         settings=track.settings,
         names=tuple(summary.name for summary in summaries),
+        rankings=next(iter(lanes.values())).rankings() if len(lanes) == 1 else (),
     )
 
 

@@ -10,7 +10,15 @@ from evalr.estimates.estimate import Estimate
 from evalr.estimates.words import interval_words, value_words
 from evalr.quoting import safe_text
 from evalr.reports.fitting import cells, packed, padded, wrapped
-from evalr.reports.wording import account_words, empty_words, footer_words, header_words, row_title, shown_groups
+from evalr.reports.wording import (
+    account_words,
+    empty_words,
+    footer_words,
+    header_words,
+    ranking_words,
+    row_title,
+    shown_groups,
+)
 
 if TYPE_CHECKING:
     from evalr.reports.report import Report, Section
@@ -84,7 +92,11 @@ def _parts(section: Section) -> Iterator[Line | Note]:
             yield from (_line(f"  {title}", estimate) for title, estimate in shown)
             yield from map(Note, notes)
     yield from (Note(safe_text(note, longest=500)) for note in section.notes)
-    if grouped:
+    for ranked in section.rankings:
+        yield GAP
+        yield Line(ranked.ranking.title, notes=ranked.ranking.what)
+        yield from (Line(f"  {title}", value, notes=notes) for title, value, notes in ranking_words(ranked))
+    if grouped or section.rankings:
         yield GAP
 
 

@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from evalr.estimates.estimate import Estimate, Groups
-from evalr.estimates.words import count_words, method_words
+from evalr.estimates.words import count_words, method_words, value_words
 from evalr.quoting import safe_text
 from evalr.reports.lane import Row
+from evalr.reports.ranking import Ranked
 
 if TYPE_CHECKING:
     from evalr.reports.report import Report, Section
@@ -82,6 +83,25 @@ def shown_groups(groups: Groups, *, others: str = "") -> tuple[list[tuple[str, E
     return shown, notes
 
 
+RANKED_SHOWN = 5
+
+
+def ranking_words(ranked: Ranked) -> list[tuple[str, str, str]]:
+    """The groups that are shown of a ranking: each with its share, and what that is of."""
+    noun, counts = ranked.ranking.noun, ranked.ranking.counts
+    rows = [
+        (
+            safe_text(each.group),
+            value_words(each.part / each.whole, "share"),
+            f"{each.part:,} of {count_words(each.whole, noun)}, {count_words(each.n, counts)}",
+        )
+        for each in ranked.groups[:RANKED_SHOWN]
+    ]
+    if ranked.total > len(rows):
+        rows.append(("", "", f"and {ranked.total - len(rows):,} more"))
+    return rows
+
+
 def empty_words(sections: Iterable[Section]) -> list[tuple[str, str]]:
     """Measures without rows and why, those with one reason together."""
     together: dict[str, list[str]] = {}
@@ -95,7 +115,7 @@ def account_words(report: Report) -> list[tuple[str, str]]:
     """What was not counted, or not as it stood: nothing that was read goes unsaid."""
     entries: list[tuple[str, str]] = []
     if report.left_out.counts:
-        whole = f"{report.left_out.total:,} of {count_words(report.records, 'record')}"
+        whole = f"{report.left_out.total:,} of {count_words(report.records, report.noun)}"
         entries.append(("left out", f"{whole}: {report.left_out.words()}"))
     if report.not_counted:
         counts = ", ".join(f"{count:,} {reason}" for reason, count in report.not_counted.items())
@@ -107,6 +127,7 @@ def account_words(report: Report) -> list[tuple[str, str]]:
         entries.append(("ignored", f"{count}: {_names(report.unknown_fields)}"))
     if report.repaired:
         entries.append(("repaired", _names(report.repaired)))
+    entries += [("note", note) for note in report.notes]
     entries += [("broken", f"the measure {name}: {why}") for name, why in report.broken.items()]
     return [(name, safe_text(text, longest=2_000)) for name, text in entries]
 
