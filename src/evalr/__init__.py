@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from evalr.background import run_sync
 from evalr.errors import (
     AmbiguousLogError,
     DuplicateError,
@@ -69,6 +70,7 @@ __all__ = [
     "one_per_subject",
     "pass_k",
     "report",
+    "run_sync",
     "scores",
     "tag",
     "verdict_fields",

@@ -9,6 +9,7 @@ from datetime import datetime
 from time import perf_counter
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
+from evalr.background import run_sync
 from evalr.errors import InputError, error_words
 from evalr.fields import verdict_fields
 from evalr.input_fields import without_lone_surrogates
@@ -81,12 +82,21 @@ class FunctionEvaluator(Generic[I, V]):
 
             answer, latency = await to_thread.run_sync(self._called, arguments)
         if inspect.isawaitable(answer):
-            start = perf_counter()
-            try:
-                answer = await answer
-            except Exception as error:  # noqa: BLE001  whatever a person's function raises is this input's failure
-                answer = error
-            latency += perf_counter() - start
+            answer, latency = await self._awaited(answer, latency)
+        return self._result(given, arguments, answer, latency)
+
+    def evaluate_sync(self, given: I, /) -> Result[V]:
+        """The result for one input, from code that cannot await, in a notebook too; see `run_sync`.
+
+        An evaluator with `inline=True` computes in place; any other runs just as `evaluate` runs it.
+        """
+        if not self.inline:
+            return run_sync(self.evaluate(given))
+        arguments = self._arguments(given)
+        answer, latency = self._called(arguments)
+        # Most answers are verdicts, and asking whether one is awaitable takes longer than many a measure.
+        if not isinstance(answer, self.verdict_type) and inspect.isawaitable(answer):
+            answer, latency = run_sync(self._awaited(answer, latency))
         return self._result(given, arguments, answer, latency)
 
     def evaluate_inline(self, given: I, /) -> Result[V]:
@@ -97,8 +107,7 @@ class FunctionEvaluator(Generic[I, V]):
         """
         arguments = self._arguments(given)
         answer, latency = self._called(arguments)
-        # Most answers are verdicts, and asking whether one is awaitable takes longer than many a measure.
-        if not isinstance(answer, self.verdict_type) and inspect.isawaitable(answer):
+        if not isinstance(answer, self.verdict_type) and inspect.isawaitable(answer):  # as in `evaluate_sync`
             if inspect.iscoroutine(answer):
                 answer.close()  # nobody will await it
             raise InputError(f"evaluator {self.name!r} is async: it needs `await evaluator.evaluate(...)`")
@@ -109,9 +118,18 @@ class FunctionEvaluator(Generic[I, V]):
         start = perf_counter()
         try:
             answer: Any = self.function(*arguments)
-        except Exception as error:  # noqa: BLE001  as above
+        except Exception as error:  # noqa: BLE001  whatever a person's function raises is this input's failure
             answer = error
         return answer, perf_counter() - start
+
+    async def _awaited(self, answer: Awaitable[Any], latency: float) -> tuple[Any, float]:
+        """What an async function's answer came to, and the seconds that it took in all."""
+        start = perf_counter()
+        try:
+            found: Any = await answer
+        except Exception as error:  # noqa: BLE001  as in `_called`
+            found = error
+        return found, latency + perf_counter() - start
 
     def _arguments(self, given: I) -> tuple[Any, ...]:
         if not isinstance(given, self.input_type):
@@ -194,8 +212,25 @@ class Fallback(Generic[I, V]):
         asked: list[Result[V]] = []
         for evaluator in self.evaluators:
             asked.append(self._weighed(await evaluator.evaluate(given)))
-            if not isinstance(asked[-1], (HandOff, Failure) if self.on_failure else HandOff):
+            if self._settles(asked[-1]):
                 break
+        return self._combined(asked)
+
+    def evaluate_sync(self, given: I, /) -> Result[V]:
+        """As `evaluate`, from code that cannot await, in a notebook too; see `run_sync`."""
+        asked: list[Result[V]] = []
+        for evaluator in self.evaluators:
+            # Each by its own way where it has one: what only computes needs no event loop.
+            own = getattr(evaluator, "evaluate_sync", None)
+            asked.append(self._weighed(run_sync(evaluator.evaluate(given)) if own is None else own(given)))
+            if self._settles(asked[-1]):
+                break
+        return self._combined(asked)
+
+    def _settles(self, result: Result[V]) -> bool:
+        return not isinstance(result, (HandOff, Failure) if self.on_failure else HandOff)
+
+    def _combined(self, asked: list[Result[V]]) -> Result[V]:
         last = asked[-1]
         return replace(
             last,
