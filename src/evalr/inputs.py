@@ -83,7 +83,7 @@ class Input(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     kind: ClassVar[str] = "input"
     parts_by_time: ClassVar[bool] = False
-    """Whether a period selects the parts that it is split into, each by its own time, rather than all with the whole."""
+    """Whether a period selects the parts that it is split into, each by its time, rather than all with the whole."""
 
     id: Name | None = None
     user: Name | None = None
@@ -326,16 +326,10 @@ class StoredRevision(Revision):
 
     @classmethod
     def of(
-        cls,
-        read: Callable[[], str],
-        *,
-        at: datetime,
-        role: Role,
-        id: str,
-        attributes: Attributes,  # noqa: A002
+        cls, read: Callable[[], str], *, name: str | None, at: datetime, role: Role, attributes: Attributes
     ) -> StoredRevision:
-        """A revision of the text that `read` returns. Nothing is validated."""
-        fields: dict[str, Any] = {"at": at, "role": role, "id": id, "attributes": attributes}
+        """A revision of the text that `read` returns, with the id `name`. Nothing is validated."""
+        fields: dict[str, Any] = {"at": at, "role": role, "id": name, "attributes": attributes}
         made = cls.model_construct({*fields, "text"}, **fields)
         made._read = read
         return made

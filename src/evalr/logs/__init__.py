@@ -4,6 +4,7 @@ Text from a log is whatever somebody wrote: it is quoted where a message shows i
 """
 
 from evalr.logs.finding import find_reader, installed_readers, read
+from evalr.logs.frames import read_frame
 from evalr.logs.jsonl import to_line
 from evalr.logs.log import Item, LeftOut, Log, Reader, Stored
 from evalr.logs.schemas import schemas
@@ -19,6 +20,7 @@ __all__ = [
     "installed_readers",
     "quoted",
     "read",
+    "read_frame",
     "schemas",
     "to_line",
 ]

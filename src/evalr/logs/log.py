@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from evalr.errors import LogError, RecordError
+from evalr.estimates.words import plural
 from evalr.inputs import Input
 from evalr.verdicts import Result
 
@@ -21,7 +22,9 @@ NAMES = 200
 
 OTHERS = "others"
 
-COUNTED = re.compile(r"\b(time|id|type|role|field|value|number)\b")
+COUNTED = re.compile(
+    r"\b(bot|change|commit|field|file|id|lockfile|number|object|role|squash|submodule|symlink|time|type|value)\b"
+)
 
 
 class Stored(NamedTuple):
@@ -65,7 +68,7 @@ class LeftOut:
         return ", ".join(self._words(reason, count) for reason, count in self.counts.most_common())
 
     def _words(self, reason: str, count: int) -> str:
-        named = reason if count == 1 else COUNTED.sub(r"\1s", reason, count=1)
+        named = reason if count == 1 else COUNTED.sub(lambda found: plural(found[0]), reason, count=1)
         return f"{count:,} {named} ({_together(self.places[reason])}{', …' if count > PLACES else ''})"
 
     def __str__(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalr.estimates.estimate import Estimate, Groups
@@ -21,7 +22,7 @@ NAMES_SHOWN = 6
 
 def header_words(report: Report) -> list[str]:
     """`sessions.jsonl`, `1,204 sessions, 311 users`, `3 Sep to 29 Nov 2026 (UTC)`, `read 30 Nov 2026 09:00 UTC`."""
-    parts = [] if report.path is None else [safe_text(report.path)]
+    parts = [] if report.path is None else [safe_text(_path_words(report.path))]
     counts = [count_words(count, safe_text(kind)) for kind, count in report.inputs.items()]
     if report.results:
         counts.append(count_words(report.results, "stored result"))
@@ -32,6 +33,11 @@ def header_words(report: Report) -> list[str]:
         parts.append(f"{period_words(report.first, report.last)} (UTC)")
     parts.append(_reading_time_words(report))
     return parts
+
+
+def _path_words(path: str) -> str:
+    """The path, or the name of the directory where it only says that it is this one."""
+    return path if Path(path).name else Path(path).resolve().name or path
 
 
 def _reading_time_words(report: Report) -> str:

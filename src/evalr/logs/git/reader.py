@@ -1,0 +1,288 @@
+"""The reader of git repositories: histories of the files that coding agents wrote, and what people made of them.
+
+What was decided about the odder things that a repository may hold stands in docs/repositories.md.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from evalr.errors import InputError, LogError
+from evalr.input_fields import Attributes
+from evalr.inputs import History, Revision, Role, StoredRevision
+from evalr.logs.git.agents import NO_AUTHOR, load_agents
+from evalr.logs.git.attributes import kinds_by_attribute
+from evalr.logs.git.blobs import Blobs
+from evalr.logs.git.changes import FILE, SUBMODULE, SYMLINK, Change, read_changes
+from evalr.logs.git.commits import ABSURD_TIME, Commit, Commits, TimeOf, read_commits
+from evalr.logs.git.kinds import kind_by_name, kind_by_text
+from evalr.logs.git.lines import Line, lines, times_in_order
+from evalr.logs.git.reformatting import IGNORE_LIST, MANY, listed, only_reformats
+from evalr.logs.git.repository import Repository, find_places
+from evalr.logs.log import Item, Log
+from evalr.quoting import quoted
+
+SHORT = 12
+"""How much of a commit's hash names it."""
+
+LARGEST = 1 << 20
+"""Bytes. Larger files are data, whatever they are called."""
+
+MERGE, MERGED, EDGE = "merge commit", "text of a merge", "commit at the edge of a shallow clone"
+PICKED, REFORMATTED, PEOPLES = "change picked again", "mass reformatting", "of text that no agent wrote"
+MISSING, TOO_LARGE = "missing object", "file over 1 MiB"
+MODES = {SYMLINK: "symlink", SUBMODULE: "submodule"}
+
+FAULTS = {ABSURD_TIME, MISSING, NO_AUTHOR}
+"""What a sound and whole repository has none of: with `strict`, an error."""
+
+
+@dataclass(frozen=True)
+class GitReader:
+    """Reads the repository that a directory is."""
+
+    name: str = "git"
+    describes: str = "a git repository: histories of the files that coding agents wrote"
+    settings: Mapping[str, Any] = field(
+        default_factory=lambda: MappingProxyType({"time": "author", "rev": "HEAD", "agents": None})
+    )
+
+    def claim(self, path: Path, head: bytes) -> float:
+        """Sure of what holds a repository's HEAD and objects."""
+        return float(path.is_dir() and find_places(path) is not None)
+
+    def open(
+        self, path: Path, *, strict: bool = False, time: TimeOf = "author", rev: str = "HEAD", agents: str | None = None
+    ) -> Log:
+        """The log; nothing is read before it is iterated over.
+
+        Args:
+            path: the root of a work tree, or a bare repository.
+            strict: see `Log`.
+            time: "author" for the clock of who wrote a commit, "commit" for that of who put it where it is.
+            rev: the newest commit to read: a branch, a tag or a hash.
+            agents: a TOML file of agents, bots and people of your own, in the form of the packaged table; it wins.
+
+        Raises:
+            InputError: `time` is neither.
+        """
+        if time not in ("author", "commit"):
+            raise InputError(f"time={time!r} must be 'author' or 'commit'")
+        items = partial(_items, path, time, rev, agents)
+        return Log(str(path), self.name, items, strict=strict, noun="revision", cluster="path")
+
+
+reader = GitReader()
+
+
+def _items(path: Path, time: TimeOf, rev: str, agents: str | None, log: Log) -> Iterator[Item]:
+    table = load_agents(agents)
+    repository = Repository(path)
+    tip = repository.commit(rev)
+    commits = read_commits(repository, tip, agents=table, time=time)
+    _take_note(commits, log)
+    changes, with_edits = read_changes(repository, commits.read)
+    if not with_edits:
+        log.notes.append("objects are missing, so renames are followed only where the text stayed the same")
+    walk = _Walk(changes, commits.read, repository.files(tip) if changes else {})
+    blobs = Blobs(repository)
+    walk.stop_at_missing_texts(blobs)
+    walk.stop_at_reformatting(blobs)
+    kinds = kinds_by_attribute(repository, walk.files, [line.path for line in walk.lines])
+    yield from _histories(walk, kinds, blobs, log)
+
+
+def _take_note(commits: Commits, log: Log) -> None:
+    """Tell what of the commits is read, and count those that are not."""
+    if commits.last is not None:
+        log.notes.append(f"followed to its last commit, of {commits.last:%Y-%m-%d %H:%M} UTC")
+    if not (commits.read or commits.merges):
+        who = "its only commit is" if commits.total == 1 else f"none of its {commits.total:,} commits is"
+        log.notes.append(
+            f"{who} by an agent that is known here; name agents of your own in a file: --set agents=FILE, or agents= in "
+            "Python"
+        )
+    elif commits.before:
+        log.notes.append(f"the first {commits.before:,} of {commits.total:,} commits come before any agent's")
+    for reason, names in ((MERGE, commits.merges), (EDGE, commits.cut)):
+        log.records += len(names)
+        for name in names:
+            log.leave_out(reason, name[:SHORT])
+
+
+class _Walk:
+    """The changes that count, on lines of which each has an agent's.
+
+    Attributes:
+        stops: the places of changes that do not count, and why.
+        lines: those with an agent's change.
+    """
+
+    def __init__(self, changes: Sequence[Change], commits: Sequence[Commit], files: Mapping[bytes, bytes]) -> None:
+        self.changes, self.commits, self.files = changes, commits, files
+        self.stops: dict[int, str] = {}
+        picked: set[tuple[bytes, bytes | None, bytes | None, int]] = set()
+        for place, change in enumerate(changes):
+            commit = commits[change.commit]
+            same_change = (change.path, change.old, change.new, commit.change)
+            reason = commit.wrote.left_out or (ABSURD_TIME if commit.at is None else MODES.get(change.mode))
+            if reason is None and same_change in picked:
+                reason = PICKED
+            picked.add(same_change)
+            if reason is not None:
+                self.stops[place] = reason
+        self.lines = self._lines()
+
+    def _lines(self) -> list[Line]:
+        return [line for line in lines(self.changes, self.stops, self.files) if self.first_agents(line) is not None]
+
+    def commit_of(self, place: int) -> Commit:
+        """The commit that made a change."""
+        return self.commits[self.changes[place].commit]
+
+    def first_agents(self, line: Line) -> int | None:
+        """Where on a line the first change by an agent is."""
+        roles = (self.commit_of(place).wrote.role for place in line.steps)
+        return next((index for index, role in enumerate(roles) if role == "agent"), None)
+
+    def stop_at(self, stops: Mapping[int, str]) -> None:
+        """Take changes off the lines, which end there."""
+        if stops:
+            self.stops |= stops
+            self.lines = self._lines()
+
+    def stop_at_missing_texts(self, blobs: Blobs) -> None:
+        """Take off changes whose text is not there or too large, and an agent's also where the one before is."""
+        changes = [(place, self.changes[place]) for line in self.lines for place in line.steps]
+        sizes = blobs.sizes(name for _, change in changes for name in (change.old, change.new) if name)
+
+        def reason(name: bytes | None) -> str | None:
+            size = 0 if name is None else sizes.get(name)
+            return MISSING if size is None else TOO_LARGE if size > LARGEST else None
+
+        found = {}
+        for place, change in changes:
+            needs_old = self.commit_of(place).wrote.role == "agent"
+            why = reason(change.new) or (reason(change.old) if needs_old else None)
+            if why is not None:
+                found[place] = why
+        self.stop_at(found)
+
+    def stop_at_reformatting(self, blobs: Blobs) -> None:
+        """Take off what commits changed that only reformatted many files, by their texts or the repository's list."""
+        ignored = self.files.get(IGNORE_LIST)
+        named = set(listed(blobs.text(ignored))) if ignored else set()
+        asked = {self.changes[place].commit for line in self.lines for place in line.steps}
+        found: dict[int, str] = {}
+        for number, group in groupby(enumerate(self.changes), key=lambda item: item[1].commit):
+            if number not in asked:
+                continue
+            changes = list(group)
+            if self.commits[number].hash in named or _only_reformats([change for _, change in changes], blobs):
+                found |= dict.fromkeys((place for place, _ in changes), REFORMATTED)
+        self.stop_at({place: reason for place, reason in found.items() if place not in self.stops})
+
+
+def _only_reformats(changes: Sequence[Change], blobs: Blobs) -> bool:
+    if len(changes) < MANY:
+        return False
+    try:
+        return only_reformats(changes, blobs.content)
+    except LogError:
+        return False  # a text of it is missing, so nobody can say
+
+
+def _histories(walk: _Walk, kinds: Mapping[bytes, str | None], blobs: Blobs, log: Log) -> Iterator[History]:
+    """The history of each line, and the account of every change, on a line or not."""
+    unseen = {place for place, change in enumerate(walk.changes) if change.old != change.new or change.mode != FILE}
+    log.records += len(unseen)
+    taken: Counter[str] = Counter()
+
+    def leave_out(place: int, reason: str) -> None:
+        where = f"{quoted(_text(walk.changes[place].path))} at {walk.commit_of(place).hash[:SHORT]}"
+        (log.skip if reason in FAULTS else log.leave_out)(reason, where)
+        unseen.discard(place)
+
+    for place, reason in walk.stops.items():
+        if place in unseen:
+            leave_out(place, reason)
+    for line in walk.lines:
+        kind = kinds[line.path] if line.path in kinds else kind_by_name(_text(line.path))
+        kind = kind or _kind_by_text(line, walk, blobs)
+        if kind is not None:
+            for place in line.steps:
+                leave_out(place, kind)
+            continue
+        first = walk.first_agents(line) or 0
+        kept = line.steps[max(0, first - 1) :]
+        unseen.difference_update(kept)
+        if not line.whole and line.cut is None:
+            log.records += 1
+            log.leave_out(MERGED, f"{quoted(_text(line.path))} after {walk.commit_of(kept[-1]).hash[:SHORT]}")
+        yield _history(line, kept, walk, blobs, log, taken)
+    for place in sorted(unseen):
+        leave_out(place, PEOPLES)
+
+
+def _kind_by_text(line: Line, walk: _Walk, blobs: Blobs) -> str | None:
+    """What kind of file a line is of, by the first text that an agent wrote of it."""
+    texts = (walk.changes[place].new for place in line.steps if walk.commit_of(place).wrote.role == "agent")
+    name = next((name for name in texts if name is not None), None)
+    return None if name is None else kind_by_text(blobs.text(name))
+
+
+def _history(line: Line, kept: Sequence[int], walk: _Walk, blobs: Blobs, log: Log, taken: Counter[str]) -> History:
+    commits = [walk.commit_of(place) for place in kept]
+    times, turned = times_in_order([commit.at for commit in commits if commit.at is not None])
+    if turned:
+        log.repaired["clocks that go back"] += turned
+    revisions: list[Revision] = []
+    before = walk.changes[kept[0]].old
+    if commits[0].wrote.role == "agent" and before is not None:
+        revisions.append(_revision("system", times[0], None, before, {}, blobs))
+    for place, commit, at in zip(kept, commits, times, strict=True):
+        agent: Attributes = {} if commit.wrote.agent is None else {"agent": commit.wrote.agent}
+        role = commit.wrote.role or "system"
+        revisions.append(_revision(role, at, commit.hash[:SHORT], walk.changes[place].new, agent, blobs))
+    path = _text(line.path)
+    agents = sorted({commit.wrote.agent for commit in commits if commit.wrote.agent is not None})
+    name = f"{path}@{commits[0].hash[:SHORT]}"
+    taken[name] += 1
+    return History.model_construct(
+        id=name if taken[name] == 1 else f"{name}:{taken[name]}",
+        user=None,
+        arm=None,
+        at=None,
+        read_at=_followed_until(line, walk, times[-1]),
+        attributes={"path": path, "directory": path.rpartition("/")[0] or ".", "agent": agents},
+        weight=None,
+        revisions=revisions,
+    )
+
+
+def _followed_until(line: Line, walk: _Walk, last: datetime) -> datetime | None:
+    """Until when it is known what became of a file; None where that is known to this day."""
+    if line.whole:
+        return None
+    cut = None if line.cut is None else walk.commit_of(line.cut).at
+    return last if cut is None else max(last, cut)
+
+
+def _revision(
+    role: Role, at: datetime, name: str | None, blob: bytes | None, attributes: Attributes, blobs: Blobs
+) -> StoredRevision:
+    read = str if blob is None else partial(blobs.text, blob)
+    return StoredRevision.of(read, name=name, at=at, role=role, attributes=attributes)
+
+
+def _text(path: bytes) -> str:
+    """A path that is not UTF-8 shows its other bytes as escapes."""
+    return path.decode(errors="backslashreplace")
