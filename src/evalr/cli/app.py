@@ -51,7 +51,7 @@ Cluster = Annotated[
     str | None,
     typer.Option(
         metavar="KEY",
-        help="What intervals are computed over, such as user. [default: the reader's, or users where known]",
+        help="What intervals are computed over. [default: the reader's, or users where known]",
     ),
 ]
 Level = Annotated[float, typer.Option(metavar="SHARE", help="Of the two-sided intervals.")]

@@ -106,10 +106,8 @@ def _take_note(commits: Commits, log: Log) -> None:
         log.notes.append(f"followed to its last commit, of {commits.last:%Y-%m-%d %H:%M} UTC")
     if not (commits.read or commits.merges):
         who = "its only commit is" if commits.total == 1 else f"none of its {commits.total:,} commits is"
-        log.notes.append(
-            f"{who} by an agent that is known here; name agents of your own in a file: --set agents=FILE, or agents= in "
-            "Python"
-        )
+        yours = "name agents of your own in a file: --set agents=FILE, or agents= in Python"
+        log.notes.append(f"{who} by an agent that is known here; {yours}")
     elif commits.before:
         log.notes.append(f"the first {commits.before:,} of {commits.total:,} commits come before any agent's")
     for reason, names in ((MERGE, commits.merges), (EDGE, commits.cut)):
