@@ -214,6 +214,62 @@ def test_means_weigh_by_what_they_are_given_and_name_what_weighs_nothing() -> No
         weighted.estimate([Answer(ok=True, score=1, after=-1)])
 
 
+grams = Mean(
+    "grams",
+    of=Batch,
+    value=lambda v: Fraction(v.good, v.all),
+    weight=lambda v: v.all,
+    pending=lambda v: v.pending,
+    bounds=(0, 1),
+)
+
+
+def test_a_weight_still_to_come_widens_the_bounds_of_a_mean_by_what_it_could_add() -> None:
+    values = [Batch(good=1, all=3), Batch(good=2, all=2, pending=4), Batch(good=0, all=0, pending=6)]
+    estimate = grams.estimate(values)
+    # (1 + 2) of 5 so far; 10 more could all be 0, or all be 1.
+    assert (estimate.value, estimate.n, estimate.left_out) == (3 / 5, 2, {"pending": 2})
+    assert estimate.counts == {"sum": 3, "total": 5}
+    assert all(type(count) is int for count in estimate.counts.values())
+    assert estimate.bounds == (3 / 15, 13 / 15)
+    scaled = replace(grams, value=lambda v: 1 + 4 * v.good / v.all, bounds=(1, 5))
+    assert scaled.estimate(values).bounds == ((1 * 5 + 4 * 3 + 1 * 10) / 15, (1 * 5 + 4 * 3 + 5 * 10) / 15)
+    assert replace(grams, bounds=None).estimate(values).bounds is None
+    # How much a failure would have weighed is not known.
+    assert grams.estimate([*values, Failure("broke")]).bounds == (0, 1)
+
+
+def test_a_weight_still_to_come_is_that_of_what_a_sampled_result_stands_for() -> None:
+    results = [
+        verdict(Batch(good=1, all=2, pending=2), weight=3.0),
+        verdict(Batch(good=0, all=0, pending=1), weight=4.0),
+    ]
+    estimate = grams.estimate(results)
+    assert (estimate.value, estimate.bounds) == (1 / 2, (3 / (6 + 6 + 4), (3 + 6 + 4) / (6 + 6 + 4)))
+    assert grams.estimate(grams.tally(results[:1]) + grams.tally(results[1:])) == estimate
+
+
+def test_a_mean_of_units_with_something_still_to_come_could_be_anything() -> None:
+    folded = replace(grams, per="task", fold="mean")
+    results = [
+        verdict(Batch(good=1, all=2), attributes={"task": "t1"}),
+        verdict(Batch(good=0, all=0, pending=1), attributes={"task": "t2"}),
+    ]
+    estimate = folded.estimate(results)
+    assert (estimate.value, estimate.n, estimate.bounds) == (1 / 2, 1, (0, 1))
+    assert estimate.left_out == {"pending": 1, "without a value": 1}
+
+
+def test_a_weight_still_to_come_is_not_negative_and_is_told_apart_from_none() -> None:
+    with pytest.raises(InputError, match="must not be negative"):
+        grams.estimate([Batch.model_construct(good=0, all=1, pending=-1)])
+    alike = replace(grams, pending=None)
+    assert grams.reads() != alike.reads()
+    assert replace(grams, weight=None, value=lambda v: v.good / 2).estimate([Batch(good=1, all=1, pending=2)]) == (
+        replace(grams, weight=lambda v: 1, value=lambda v: v.good / 2).estimate([Batch(good=1, all=1, pending=2)])
+    )
+
+
 def test_another_verdict_type_is_refused_not_skipped() -> None:
     for other in (Batch(good=1, all=1), verdict(Batch(good=1, all=1)), "yes"):
         with pytest.raises(InputError, match="reads Answer, not"):

@@ -28,6 +28,7 @@ from evalr.measures.share_changed import (
     TOKEN,
     TOKEN_CELLS,
     Change,
+    align,
     changed_at_least,
     measure_change,
     share_changed,
@@ -37,10 +38,16 @@ from evalr.measures.share_changed import (
 MODULE = import_module("evalr.measures.share_changed")
 
 
+def share_of(same: int, before: str, after: str) -> float:
+    return 1 - 2 * same / (len(before) + len(after)) if before or after else 0.0
+
+
+def size_of(matches: list[tuple[int, int, int]]) -> int:
+    return sum(size for _, _, size in matches)
+
+
 def by_definition(before: str, after: str) -> float:
     """The definition, written with plain difflib."""
-    if not before and not after:
-        return 0.0
     a, b = before.splitlines(keepends=True), after.splitlines(keepends=True)
     same = 0
     for tag, a_low, a_high, b_low, b_high in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
@@ -49,7 +56,7 @@ def by_definition(before: str, after: str) -> float:
             same += len(old)
         else:
             same += sum(match.size for match in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks())
-    return 1 - 2 * same / (len(before) + len(after))
+    return share_of(same, before, after)
 
 
 # --- texts ---------------------------------------------------------------------------------------------------------
@@ -255,6 +262,65 @@ def test_bounds_settle_most_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
         changed_at_least("a quick brown fox", "a quicker brown fox", 0.2)
 
 
+# --- alignments ----------------------------------------------------------------------------------------------------
+
+LIMITS: list[dict[str, int]] = [
+    {},
+    {"STEPS": 0},
+    {"STEPS": 300},
+    {"STEPS": 3_000},
+    {"STEPS": 0, "BOUND_CELLS": 20, "TOKEN_CELLS": 20},
+    {"STEPS": 0, "BOUND_CELLS": 0, "TOKEN_CELLS": 0},
+    {"STEPS": 1_000, "BOUND_CELLS": 5, "TOKEN_CELLS": 10},
+]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "matches"),
+    [
+        ("", "", []),
+        ("", "abc", []),
+        ("abc", "abc", [(0, 0, 3)]),
+        ("abcd", "abxd", [(0, 0, 2), (3, 3, 1)]),
+        ("a\nb\nc\n", "a\nc\n", [(0, 0, 2), (4, 2, 2)]),
+        # The second line stays; of the first, "on" and the line end do.
+        ("one\ntwo\n", "zero\non\ntwo\n", [(0, 5, 2), (3, 7, 1), (4, 8, 4)]),
+    ],
+)
+def test_alignments_counted_by_hand(before: str, after: str, matches: list[tuple[int, int, int]]) -> None:
+    found = align(before, after)
+    assert ([match for match in found.matches if match[2]], found.method) == (matches, None)
+
+
+@pytest.mark.parametrize("limits", LIMITS)
+@given(pairs)
+def test_an_alignment_is_what_the_share_counts(limits: dict[str, int], pair: tuple[str, str]) -> None:
+    before, after = pair
+    with pytest.MonkeyPatch.context() as patch:
+        for name, limit in limits.items():
+            patch.setattr(MODULE, name, limit)
+        matches, method = align(before, after)
+        assert measure_change(before, after) == Change(share_of(size_of(matches), before, after), method)
+    taken_before: list[int] = []
+    taken_after: list[int] = []
+    for i, j, size in matches:
+        assert before[i : i + size] == after[j : j + size]
+        taken_before += range(i, i + size)
+        taken_after += range(j, j + size)
+    assert len(set(taken_before)) == len(taken_before)
+    assert len(set(taken_after)) == len(taken_after)
+    assert taken_before == sorted(taken_before)
+    assert method == "overlap/1" or taken_after == sorted(taken_after)
+
+
+def test_an_overlap_takes_the_first_of_equal_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("STEPS", "BOUND_CELLS", "TOKEN_CELLS"):
+        monkeypatch.setattr(MODULE, name, 0)
+    # "," followed by " a" and "," comes twice before and once after; and nothing else of these is the same.
+    assert align(", a, a, b", "x, a, c") == ([(0, 1, 1)], "overlap/1")
+    assert align("x, a, c", ", a, a, b") == ([(1, 0, 1)], "overlap/1")
+
+
 # --- estimates -----------------------------------------------------------------------------------------------------
 
 
@@ -305,11 +371,9 @@ def test_only_changed_runs_are_estimated_and_all_share_the_steps(monkeypatch: py
     assert share == 1 - 2 * (2 * len(kept) + 2 * len(" \n")) / (4 * len(kept + old))
 
 
-def test_texts_whose_lines_are_not_aligned_are_estimated_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(MODULE, "STEPS", 0)
-        lines = MODULE._align_lines("same\nold\n", "same\nnew\n")
-    assert lines == (0, [("same\nold\n", "same\nnew\n")], False)
+def test_texts_whose_lines_are_not_aligned_are_estimated_whole() -> None:
+    lines = MODULE._align_lines("same\nold\n", "same\nnew\n", 0)
+    assert lines == (0, [], [("same\nold\n", "same\nnew\n")], [(0, 0)], False)
     # Even where the characters alone could be matched: the definition aligns lines first.
     assert MODULE._same_inside(lines) == (len("same\n\n"), "tokens/1")
 
@@ -322,17 +386,7 @@ def test_tokens_are_aligned_up_to_the_limit(monkeypatch: pytest.MonkeyPatch, cel
     assert measure_change("a b c", "a d e f").method == method
 
 
-@pytest.mark.parametrize(
-    "limits",
-    [
-        {"STEPS": 0},
-        {"STEPS": 300},
-        {"STEPS": 3_000},
-        {"STEPS": 0, "BOUND_CELLS": 20, "TOKEN_CELLS": 20},
-        {"STEPS": 0, "BOUND_CELLS": 0, "TOKEN_CELLS": 0},
-        {"STEPS": 1_000, "BOUND_CELLS": 5, "TOKEN_CELLS": 10},
-    ],
-)
+@pytest.mark.parametrize("limits", LIMITS)
 @given(pairs)
 def test_decisions_agree_with_estimates(limits: dict[str, int], pair: tuple[str, str]) -> None:
     before, after = pair
@@ -362,9 +416,9 @@ def test_tokens_hold_every_character_and_align_to_a_common_subsequence(pair: tup
     a, b = TOKEN.findall(before), TOKEN.findall(after)
     assert "".join(a) == before
     assert all(len(token) <= 33 for token in a)
-    assert MODULE._same_in_order(a, b) <= LCSseq.similarity(before, after)
+    assert size_of(MODULE._in_order(a, b)) <= LCSseq.similarity(before, after)
     assert MODULE._same_anywhere(a, b) <= min(len(before), len(after))
-    assert MODULE._same_in_order(a, a) == MODULE._same_anywhere(a, a) == len(before)
+    assert size_of(MODULE._in_order(a, a)) == MODULE._same_anywhere(a, a) == len(before)
 
 
 # --- hostile texts -------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from evalr.measures.drop_off import (
     measure_drop_off,
 )
 from evalr.measures.measure import Marker, Measure, Ranking, installed_measures
+from evalr.measures.retention import Retention, measure_retention, retention_evaluator, retention_share
 from evalr.measures.rewrites import (
     Rewrites,
     followed_rate,
@@ -56,6 +57,7 @@ __all__ = [
     "Marker",
     "Measure",
     "Ranking",
+    "Retention",
     "Revision",
     "Rewrites",
     "Session",
@@ -79,8 +81,11 @@ __all__ = [
     "followed_rate",
     "installed_measures",
     "measure_drop_off",
+    "measure_retention",
     "measure_rewrites",
     "measure_wait",
+    "retention_evaluator",
+    "retention_share",
     "rewrite_evaluator",
     "rewrite_rate",
     "share_changed",

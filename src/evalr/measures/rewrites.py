@@ -13,11 +13,11 @@ from evalr.errors import InputError
 from evalr.estimates.words import seconds_text, window_words
 from evalr.evaluators import FunctionEvaluator
 from evalr.inputs import Draft, History, Now, check_window, known_reading_time
+from evalr.measures.drafts import WINDOW, fate_of, split_drafts
 from evalr.measures.measure import Measure
 from evalr.measures.share_changed import changed_at_least
 from evalr.summaries import Rate, Summary, TimeTo
 
-WINDOW = timedelta(days=14)
 THRESHOLD = 0.2
 
 End = Literal["rewritten", "superseded"]
@@ -85,22 +85,22 @@ def measure_rewrites(
     check_window(window)
     _check_threshold(threshold)
     moment = known_reading_time(given, now)
-    drafts = given.drafts(now=moment) if isinstance(given, History) else [given]
-    fates = [_fate(draft, window, threshold, moment, normalize) for draft in drafts]
-    decided = [fate for fate in fates if fate.decided]
-    alone = fates[0] if isinstance(given, Draft) else None
+    drafts = split_drafts(given, moment) if isinstance(given, History) else [given]
+    outcomes = [_outcome(draft, window, threshold, moment, normalize) for draft in drafts]
+    decided = [outcome for outcome in outcomes if outcome.decided]
+    alone = outcomes[0] if isinstance(given, Draft) else None
     return Rewrites(
         agent_revisions=len(decided),
-        rewritten=sum(fate.ended == "rewritten" for fate in decided),
-        pending=len(fates) - len(decided),
-        followed=sum(fate.followed for fate in decided),
+        rewritten=sum(outcome.ended == "rewritten" for outcome in decided),
+        pending=len(outcomes) - len(decided),
+        followed=sum(outcome.followed for outcome in decided),
         after=alone.after if alone else None,
         ended=alone.ended if alone else None,
-        compared=next((fate.compared for fate in fates if fate.compared), None),
+        compared=next((outcome.compared for outcome in outcomes if outcome.compared), None),
     )
 
 
-class _Fate(NamedTuple):
+class _Outcome(NamedTuple):
     decided: bool
     followed: bool
     after: float
@@ -108,23 +108,16 @@ class _Fate(NamedTuple):
     compared: str | None
 
 
-def _fate(draft: Draft, window: timedelta, threshold: float, now: datetime | None, normalize: bool) -> _Fate:
-    stood = window if now is None else min(window, max(timedelta(0), now - draft.written))
-    superseded = draft.superseded
-    if superseded is not None and now is not None and superseded > now:
-        superseded = None
-    decided = stood == window or superseded is not None
-    followed_until = stood if superseded is None else min(window, superseded - draft.written)
-    edits = [revision for revision in draft.people if revision.at - draft.written <= followed_until]
-    compared = None
-    if edits:
-        changed, compared = changed_at_least(draft.text, edits[-1].text, threshold, normalize=normalize)
+def _outcome(draft: Draft, window: timedelta, threshold: float, now: datetime | None, normalize: bool) -> _Outcome:
+    fate = fate_of(draft, window, now)
+    ended: End | None = "superseded" if fate.superseded else None
+    after, compared = fate.stood, None
+    if fate.followed is not None:
+        changed, compared = changed_at_least(draft.text, fate.followed.text, threshold, normalize=normalize)
         if changed:
             # Of a pending draft this may yet be undone; to take it for untouched would be wrong far more often.
-            return _Fate(decided, True, (edits[-1].at - draft.written).total_seconds(), "rewritten", compared)
-    if superseded is not None and superseded - draft.written <= window:
-        return _Fate(True, bool(edits), (superseded - draft.written).total_seconds(), "superseded", compared)
-    return _Fate(decided, bool(edits), stood.total_seconds(), None, compared)
+            after, ended = fate.followed.at - draft.written, "rewritten"
+    return _Outcome(fate.decided, fate.followed is not None, after.total_seconds(), ended, compared)
 
 
 def _check_threshold(threshold: float) -> None:
@@ -198,5 +191,5 @@ measure = Measure(
     settings={"window": WINDOW, "threshold": THRESHOLD},
     evaluator=rewrite_evaluator,
     whole=History,
-    split=lambda history, now: history.drafts(now=now),
+    split=split_drafts,
 )

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,6 +28,7 @@ TOKEN = re.compile(r" ?\w{8,32}?(?<=[aeiouAEIOU02468])| ?\w{1,32}|\s{1,32}|[^\w\
 
 Pair = tuple[Sequence[str], Sequence[str]]
 Match = tuple[int, int, int]
+"""Where something that is the same starts on either side, and how long it is."""
 
 
 class Change(NamedTuple):
@@ -41,6 +42,13 @@ class Decision(NamedTuple):
     """Whether a change reaches a threshold; `method` is None unless that took an estimate, which it then names."""
 
     changed: bool
+    method: str | None
+
+
+class Alignment(NamedTuple):
+    """Which characters of two texts are the same, as matches that share none; `method` as in `Change`."""
+
+    matches: list[Match]
     method: str | None
 
 
@@ -59,7 +67,8 @@ def share_changed(before: str, after: str, *, normalize: bool = False) -> float:
       of white space or of other signs. It aligns them with the fewest tokens inserted, deleted or replaced, which is
       Levenshtein's distance, and `same` counts the characters of the tokens that stay.
     - `overlap/1`, where that would weigh more than 10,000,000,000 pairs of tokens, aligns nothing: `same` counts the
-      characters of each token that the other side holds too, followed by the same two tokens, and as often.
+      characters of each token that the other side holds too, followed by the same two tokens, and as often. Where it
+      matters which of several they are (`align`), they are the first ones of either side.
 
     Both give 0 for equal texts and 1 for texts that share no token. `measure_change` tells which it was.
 
@@ -74,12 +83,34 @@ def share_changed(before: str, after: str, *, normalize: bool = False) -> float:
 def measure_change(before: str, after: str, *, normalize: bool = False) -> Change:
     """What `share_changed` says, and how it was found."""
     if normalize:
-        before, after = _normalized(before), _normalized(after)
+        before, after = normalized(before), normalized(after)
     if before == after:
         return Change(0.0, None)
-    lines = _align_lines(before, after)
+    lines = _align_lines(before, after, STEPS)
     same, method = _same_inside(lines)
-    return Change(_share(lines.kept + same, before, after), method)
+    return Change(_share(lines.same + same, before, after), method)
+
+
+def align(before: str, after: str) -> Alignment:
+    """Which characters are the same, where `share_changed` only counts them: `same` is the sum of the matches' sizes.
+
+    Each match is (its start in `before`, its start in `after`, its size), all in characters; no two hold the same
+    character of either text. They are in the order of both texts, except with `overlap/1`, which aligns nothing.
+    """
+    if before == after:
+        return Alignment([(0, 0, len(before))], None)
+    lines = _align_lines(before, after, STEPS)
+    inside = _align_inside(lines)
+    in_runs = inside.in_order
+    if in_runs is None:
+        in_runs = [_anywhere(a, b) for a, b in inside.tokens]
+    matches = lines.equal + [
+        (start_a + at_a, start_b + at_b, size)
+        for (start_a, start_b), found in zip(lines.starts, in_runs, strict=True)
+        for at_a, at_b, size in found
+        if size
+    ]
+    return Alignment(sorted(matches), inside.method)
 
 
 def changed_at_least(before: str, after: str, threshold: float, *, normalize: bool = False) -> Decision:
@@ -101,7 +132,7 @@ def changed_at_least(before: str, after: str, threshold: float, *, normalize: bo
     if not 0 <= threshold <= 1:
         raise InputError(f"threshold={threshold!r} must be a share of a text, from 0 to 1")
     if normalize:
-        before, after = _normalized(before), _normalized(after)
+        before, after = normalized(before), normalized(after)
     if before == after:
         return Decision(threshold <= 0, None)
 
@@ -111,47 +142,72 @@ def changed_at_least(before: str, after: str, threshold: float, *, normalize: bo
 
     if reached(min(len(before), len(after))):
         return Decision(True, None)
-    lines = _align_lines(before, after)
-    if not reached(lines.kept):
+    lines = _align_lines(before, after, STEPS)
+    if not reached(lines.same):
         return Decision(False, None)
     # Matched characters and aligned tokens are common subsequences. An overlap is not, but it comes with more cells.
-    if _cells(lines.changed) <= BOUND_CELLS and reached(lines.kept + _most_same_inside(lines)):
+    if _cells(lines.changed) <= BOUND_CELLS and reached(lines.same + _most_same_inside(lines)):
         return Decision(True, None)
     same, method = _same_inside(lines)
-    return Decision(reached(lines.kept + same), method)
+    return Decision(reached(lines.same + same), method)
 
 
 class _Lines(NamedTuple):
     """Two texts with their lines aligned, or, where that would take too long, as one changed run."""
 
-    kept: int  # characters in equal lines
+    same: int  # characters in equal lines
+    equal: list[Match]  # the runs of equal lines, in characters
     changed: list[tuple[str, str]]  # the runs of lines that were replaced, before and after
+    starts: list[tuple[int, int]]  # where each of those begins, in characters
     aligned: bool
 
 
-def _align_lines(before: str, after: str) -> _Lines:
+# A draft and what became of it are compared by more than one measure, with another pair in between.
+@lru_cache(maxsize=2)
+def _align_lines(before: str, after: str, steps: int) -> _Lines:
     a, b = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    found = _matches([(a, b)])
+    found = _matches([(a, b)], steps)
     if found is None:
-        return _Lines(0, [(before, after)], aligned=False)
-    kept, changed = 0, []
-    end_a = end_b = 0
+        return _Lines(0, [], [(before, after)], [(0, 0)], aligned=False)
+    equal, changed, starts = [], [], []
+    end_a = end_b = at_a = at_b = 0  # the next line of either side, and its first character
     for start_a, start_b, size in (*found[0], (len(a), len(b), 0)):
-        if end_a < start_a and end_b < start_b:
-            changed.append(("".join(a[end_a:start_a]), "".join(b[end_b:start_b])))
+        old, new = "".join(a[end_a:start_a]), "".join(b[end_b:start_b])
+        if old and new:
+            starts.append((at_a, at_b))
+            changed.append((old, new))
+        at_a, at_b = at_a + len(old), at_b + len(new)
         end_a, end_b = start_a + size, start_b + size
-        kept += sum(map(len, a[start_a:end_a]))
-    return _Lines(kept, changed, aligned=True)
+        if size:
+            same = sum(map(len, a[start_a:end_a]))
+            equal.append((at_a, at_b, same))
+            at_a, at_b = at_a + same, at_b + same
+    return _Lines(sum(same for _, _, same in equal), equal, changed, starts, aligned=True)
+
+
+class _Inside(NamedTuple):
+    """What is the same inside the changed runs: matches in characters, or, where those take too long, only tokens."""
+
+    in_order: Sequence[Sequence[Match]] | None
+    tokens: list[tuple[list[str], list[str]]]
+    method: str | None
+
+
+def _align_inside(lines: _Lines) -> _Inside:
+    if lines.aligned and (found := _matches(lines.changed, STEPS)) is not None:
+        return _Inside(found, [], None)
+    tokens = [(TOKEN.findall(a), TOKEN.findall(b)) for a, b in lines.changed]
+    if _cells(tokens) <= TOKEN_CELLS:
+        return _Inside([_in_order(a, b) for a, b in tokens], tokens, "tokens/1")
+    return _Inside(None, tokens, "overlap/1")
 
 
 def _same_inside(lines: _Lines) -> tuple[int, str | None]:
     """The characters that are the same inside the changed runs, and the method where that is an estimate."""
-    if lines.aligned and (found := _matches(lines.changed)) is not None:
-        return sum(size for matches in found for _, _, size in matches), None
-    tokens = [(TOKEN.findall(a), TOKEN.findall(b)) for a, b in lines.changed]
-    if _cells(tokens) <= TOKEN_CELLS:
-        return sum(_same_in_order(a, b) for a, b in tokens), "tokens/1"
-    return sum(_same_anywhere(a, b) for a, b in tokens), "overlap/1"
+    inside = _align_inside(lines)
+    if inside.in_order is None:
+        return sum(_same_anywhere(a, b) for a, b in inside.tokens), inside.method
+    return sum(size for matches in inside.in_order for _, _, size in matches), inside.method
 
 
 def _most_same_inside(lines: _Lines) -> int:
@@ -171,12 +227,12 @@ def _cells(pairs: Sequence[Pair]) -> int:
 # --- difflib's search, metered -------------------------------------------------------------------------------------
 
 
-def _matches(pairs: Sequence[Pair]) -> Sequence[Sequence[Match]] | None:
-    """The matching blocks of each pair as difflib finds them, or None where all together would take over STEPS."""
-    if sum(_most_steps(a, b) for a, b in pairs) <= STEPS:
+def _matches(pairs: Sequence[Pair], steps: int) -> Sequence[Sequence[Match]] | None:
+    """The matching blocks of each pair as difflib finds them, or None where all together would take over `steps`."""
+    if sum(_most_steps(a, b) for a, b in pairs) <= steps:
         matcher = _fast_matcher()
         return [matcher(None, a, b, False).get_matching_blocks() for a, b in pairs]
-    left, found = STEPS, []
+    left, found = steps, []
     for a, b in pairs:
         matches, left = _metered_matches(a, b, left)
         if left < 0:
@@ -246,29 +302,53 @@ def _fast_matcher() -> type[difflib.SequenceMatcher[Any]]:
 # --- the estimates -------------------------------------------------------------------------------------------------
 
 
-def _same_in_order(a: list[str], b: list[str]) -> int:
+def _in_order(a: list[str], b: list[str]) -> list[Match]:
+    """The tokens that stay, as matches in characters."""
     from rapidfuzz.distance import Levenshtein
 
     # rapidfuzz is fastest on numbers under 256: the commonest tokens get them. 0 and 1 are tokens that one side lacks.
     shared = (Counter(a) & Counter(b)).most_common()
     number = {token: place for place, (token, _) in enumerate(shared, start=2)}
     edits = Levenshtein.editops([number.get(token, 0) for token in a], [number.get(token, 1) for token in b])
-    return sum(len(token) for start, _, size in edits.as_matching_blocks() for token in a[start : start + size])
+    at_a, at_b = [0, *accumulate(map(len, a))], [0, *accumulate(map(len, b))]
+    return [(at_a[i], at_b[j], at_a[i + size] - at_a[i]) for i, j, size in edits.as_matching_blocks()]
 
 
 def _same_anywhere(a: list[str], b: list[str]) -> int:
-    shared = Counter(_with_next_two(a)) & Counter(_with_next_two(b))
-    return sum(len(token) * times for (token, _, _), times in shared.items())
+    return sum(len(token) * times for (token, _, _), times in _shared_anywhere(a, b).items())
 
 
-def _with_next_two(tokens: list[str]) -> Iterator[tuple[str, str, str]]:
+def _anywhere(a: list[str], b: list[str]) -> list[Match]:
+    """The tokens that `_same_anywhere` counts, as matches in characters: the first ones of either side."""
+    shared = _shared_anywhere(a, b)
+    in_a, in_b = _first_places(a, shared), _first_places(b, shared)
+    return [(i, j, len(token[0])) for token in shared for i, j in zip(in_a[token], in_b[token], strict=True)]
+
+
+_Token = tuple[str, str, str]
+
+
+def _shared_anywhere(a: list[str], b: list[str]) -> Counter[_Token]:
+    return Counter(_with_next_two(a)) & Counter(_with_next_two(b))
+
+
+def _first_places(tokens: list[str], shared: Counter[_Token]) -> dict[_Token, list[int]]:
+    places: dict[_Token, list[int]] = {token: [] for token in shared}
+    for token, place in zip(_with_next_two(tokens), accumulate(map(len, tokens), initial=0), strict=False):
+        if token in places and len(places[token]) < shared[token]:
+            places[token].append(place)
+    return places
+
+
+def _with_next_two(tokens: list[str]) -> Iterator[_Token]:
     return zip(tokens, [*tokens[1:], ""], [*tokens[2:], "", ""], strict=False)
 
 
 # --- normalised texts ----------------------------------------------------------------------------------------------
 
 
-def _normalized(text: str) -> str:
+def normalized(text: str) -> str:
+    """The text with a newline at every line end, and composed characters (Unicode's NFC)."""
     return _composed(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 

@@ -13,9 +13,9 @@ from evalr.errors import InputError
 from evalr.estimates.estimate import Estimate
 from evalr.estimates.words import Unit
 from evalr.summaries.keys import Place, cluster_kinds
-from evalr.summaries.summary import UNKNOWN, Summary, Terms, number
+from evalr.summaries.summary import PENDING, UNKNOWN, Summary, Terms, number
 from evalr.tallies.counts import Counts, Units
-from evalr.tallies.moments import Moments, exact
+from evalr.tallies.moments import Exact, Moments, exact
 from evalr.tallies.tally import Entry
 from evalr.verdicts import V
 
@@ -28,16 +28,19 @@ class Mean(Summary[V]):
     """The mean of a number, such as a quality from 1 to 5.
 
     Args:
-        value: the number, None where it is not known.
+        value: the number, None where it is not known. It is not asked for where the whole weight is pending.
         weight: what it is weighed by; one by default.
+        pending: the weight that a verdict will have besides, once its time has come; such verdicts are counted as
+            pending. A `weight` of 0 beside it says that all of it is pending.
         bounds: the smallest and largest it can be, where there are such; the interval then stays inside.
         fold: "mean", with `per`: first the mean of each unit.
         unit: what the number is in, such as "tokens".
     """
 
     _: KW_ONLY
-    value: Callable[[V], float | None]
+    value: Callable[[V], float | Fraction | None]
     weight: Callable[[V], float] | None = None
+    pending: Callable[[V], float] | None = None
     bounds: tuple[float, float] | None = None
     fold: Literal["mean"] | None = None
     unit: Unit = "number"
@@ -50,34 +53,49 @@ class Mean(Summary[V]):
             raise InputError(f"summary {self.name!r}: bounds={self.bounds!r} must be (smallest, largest)")
 
     def _parts(self) -> tuple[object, ...]:
-        return (self.value, self.weight, self.bounds)
+        return (self.value, self.weight, self.pending, self.bounds)
 
     def _cells(self) -> Counts | Units:
         return Counts() if self.fold is None else Units()
 
     def _put(self, entry: Entry[Any], value: V, place: Place) -> None:
+        if self.pending is not None and (pending := self._weight(self.pending, value, place)):
+            entry.left_out[PENDING] += 1
+            entry.unknown += pending
+            if self.fold is not None:
+                entry.cells.add(place.unit, 0, 0, 1, place.cluster)
+                entry.unknown_weight = True
+            if self.weight is not None and self.weight(value) == 0:
+                return
         found = self.value(value)
         if found is None:
             self._left_out(entry, UNKNOWN, place)
             return
-        if not isinstance(found, int) and not isfinite(found):  # which takes no whole number beyond a float
+        if not isinstance(found, int | Fraction) and not isfinite(found):  # which takes no number beyond a float
             self._left_out(entry, "not a number", place)
             self._put_unknown(entry, place)
             return
-        if abs(found) > _LARGEST:
+        known = exact(found)
+        if not -_LARGEST <= known <= _LARGEST:
             raise InputError(f"summary {self.name!r}: a number is too large for a mean; the largest is {_LARGEST:g}")
-        if self.bounds is not None and not self.bounds[0] <= found <= self.bounds[1]:
+        if self.bounds is not None and not self.bounds[0] <= known <= self.bounds[1]:
             low, high = self.bounds
             raise InputError(f"summary {self.name!r}: {found} is outside its bounds, {low} to {high}")
-        weight = place.weight if self.weight is None else place.weight * exact(self.weight(value))
-        if weight < 0:
-            raise InputError(f"summary {self.name!r}: a weight is {float(weight)}; it must not be negative")
+        weight = place.weight if self.weight is None else self._weight(self.weight, value, place)
         if weight == 0:
             self._left_out(entry, "without weight", place)
-        elif self.fold is None:
-            entry.cells.add(weight * exact(found), weight, place.cluster)
+            return
+        weighed = exact(weight * known)  # of whole numbers where it can be: sums of fractions are slow
+        if self.fold is None:
+            entry.cells.add(weighed, weight, place.cluster)
         else:
-            entry.cells.add(place.unit, weight * exact(found), weight, 0, place.cluster)
+            entry.cells.add(place.unit, weighed, weight, 0, place.cluster)
+
+    def _weight(self, of: Callable[[V], float], value: V, place: Place) -> Exact:
+        weight = place.weight * exact(of(value))
+        if weight < 0:
+            raise InputError(f"summary {self.name!r}: a weight is {float(weight)}; it must not be negative")
+        return weight
 
     def _put_unknown(self, entry: Entry[Any], place: Place) -> None:
         if self.fold is not None:
