@@ -67,6 +67,8 @@ def to_name(value: Any) -> Any:
 
 def to_groups(value: Any) -> list[Any]:
     """The names of a cell that may hold several."""
+    if type(value) is str:
+        return [value]
     value = plain(value)
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [to_name(each) for each in value if not is_missing(each)]
@@ -108,7 +110,7 @@ class Times:
         if isinstance(value, str):
             return _from_text(value)
         if type(value).__module__ == "numpy":
-            value = value.item() if value.dtype.kind != "M" else _from_numpy(value)
+            value = value.tolist() if value.dtype.kind != "M" else _from_numpy(value)
             if isinstance(value, datetime):
                 return value
         if isinstance(value, date):
@@ -150,8 +152,10 @@ def _from_text(text: str) -> datetime:
     return time
 
 
-def _from_numpy(value: Any) -> Any:
-    days = value.item()
-    if isinstance(days, date) and not isinstance(days, datetime):
-        return days
-    return value.astype("datetime64[us]").item()
+def _from_numpy(value: Any) -> date:
+    if isinstance(day := value.tolist(), date):
+        return day  # or a time: both are dates to Python
+    time = value.astype("datetime64[us]").tolist()
+    if not isinstance(time, datetime):
+        raise Reason(ABSURD)
+    return time

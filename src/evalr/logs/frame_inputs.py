@@ -140,7 +140,7 @@ def _readers(plan: Plan) -> list[_Reader]:
 
 def _role(roles: Mapping[Any, Role], word: Any) -> Role:
     word = plain(word)
-    if isinstance(word, Hashable) and word in roles:
+    if roles and isinstance(word, Hashable) and word in roles:
         return roles[word]
     if isinstance(word, str) and (known := ROLES.get(word.strip().casefold())):
         return known
