@@ -223,12 +223,15 @@ def schema(
 @app.command()
 def demo(
     write: Annotated[str | None, typer.Option(metavar="FILE", help="Keep the sample log in this file.")] = None,
+    repository: Annotated[
+        str | None, typer.Option(metavar="DIRECTORY", help="Keep the sample repository in this directory.")
+    ] = None,
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="Another sample.", min=0)] = 7,
 ) -> None:
-    """Measure a sample log whose true rates are known."""
+    """Measure a sample log and a sample repository of which the truth is known."""
     from evalr.cli.demo import show_demo
 
-    show_demo(write, seed, color=_color(), width=_width())
+    show_demo(write, repository, seed, color=_color(), width=_width())
 
 
 def _report(

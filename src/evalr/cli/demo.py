@@ -1,4 +1,4 @@
-"""`evalr demo`: a sample log is measured as any log is, and the truth is printed beside what was measured."""
+"""`evalr demo`: a sample log and a sample repository are measured as any are, and the truth is printed beside it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from evalr.cli.sample import NOW, sample_lines, truth
+from evalr.cli.sample_repository import sample_repository, write_repository
 from evalr.errors import InputError
 from evalr.estimates.words import interval_words, value_words
 from evalr.reports.fitting import cells, padded
@@ -15,28 +16,54 @@ from evalr.reports.report import Report, report
 
 NAME = "sample.jsonl"
 
+REPOSITORY = "sample-repository"
+
 NEXT = """\
 Now with your own log:
   evalr report LOG       what it holds, measured
   evalr schema session   what a line of a log looks like, where yours has to be written first
   evalr measures         what can be measured, and the names for gates, as in  evalr gate 'drop_off<20%' LOG"""
 
+NEXT_REPOSITORY = """\
+And in a git repository of your own, for what people did with what coding agents wrote there:
+  evalr report ."""
 
-def show_demo(write: str | None, seed: int, *, width: int, color: bool) -> None:
-    """Print the report on a sample, its truth, and what to do next. The sample is kept where `write` says so."""
-    if write is not None:
-        _write(Path(write), seed)
-        found = report(write, now=NOW)
-    else:
-        with TemporaryDirectory() as folder:
-            path = Path(folder) / NAME
-            _write(path, seed)
-            found = replace(report(path, now=NOW), path=NAME)
+
+def show_demo(write: str | None, repository: str | None, seed: int, *, width: int, color: bool) -> None:
+    """Print the reports on two samples, their truth, and what to do next.
+
+    The log is kept in the file `write`, the repository in the directory `repository`, where these are given.
+    """
+    with TemporaryDirectory() as folder:
+        log = Path(folder, NAME) if write is None else Path(write)
+        _write(log, seed)
+        found = report(log, now=NOW)
+        print((found if write else replace(found, path=NAME)).text(width=width, color=color))
+        print()
+        print("\n".join(truth_lines(found)))
+        print()
+        print(NEXT)
+        print()
+        _show_repository(Path(folder, REPOSITORY) if repository is None else Path(repository), seed, width, color)
+        print(NEXT_REPOSITORY)
+
+
+def _show_repository(folder: Path, seed: int, width: int, color: bool) -> None:
+    commits, truth = sample_repository(seed)
+    try:
+        folder.mkdir()
+    except OSError as error:
+        raise InputError(
+            f"{folder} cannot be made: {error.strerror}; name a directory that is not there yet"
+        ) from error
+    if not write_repository(folder, commits):
+        print("There is also a repository to measure, but no git program here to make it with.\n")
+        return
+    found = replace(report(folder, now=NOW), path=folder.name)
     print(found.text(width=width, color=color))
     print()
-    print("\n".join(truth_lines(found)))
-    print()
-    print(NEXT)
+    share = value_words(truth.kept / truth.added, "share")
+    print(f"It is made up too: of the {truth.added:,} characters that its agents added, people left {share}.\n")
 
 
 def _write(path: Path, seed: int) -> None:

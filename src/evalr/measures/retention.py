@@ -14,7 +14,7 @@ from evalr.estimates.words import seconds_text, window_words
 from evalr.evaluators import FunctionEvaluator
 from evalr.inputs import Draft, History, Now, check_window, known_reading_time
 from evalr.measures.drafts import WINDOW, fate_of, split_drafts
-from evalr.measures.measure import Measure
+from evalr.measures.measure import Measure, Ranking
 from evalr.measures.share_changed import Alignment, align, normalized
 from evalr.summaries import Mean, Summary
 
@@ -127,6 +127,17 @@ retention_share = Mean(
 """The share that is still there of all the characters that the agent added, pooled over drafts."""
 
 
+_rewritten_files = Ranking(
+    title="most rewritten files",
+    what="what people took out of the text that agents added",
+    by="path",
+    part=lambda v: v.added - v.kept,
+    whole=lambda v: v.added,
+    noun="character",
+    counts="draft",
+)
+
+
 def _summaries(*, window: timedelta) -> Sequence[Summary[Any]]:
     return (replace(retention_share, title=f"agent's text kept after {window_words(window)}"),)
 
@@ -141,4 +152,5 @@ measure = Measure(
     evaluator=retention_evaluator,
     whole=History,
     split=split_drafts,
+    rankings=(_rewritten_files, replace(_rewritten_files, title="most rewritten directories", by="directory")),
 )

@@ -24,6 +24,25 @@ def padded(text: str, width: int) -> str:
     return text + " " * (width - cells(text))
 
 
+def shortened(text: str, width: int) -> str:
+    """The text or, where it takes more than `width` columns, its beginning and its end: of a path, the name."""
+    if cells(text) <= width:
+        return text
+    begin = _fitting(text, width // 3)
+    end = _fitting(text[::-1], width - cells(begin) - 1)[::-1]
+    return f"{begin}…{end}"
+
+
+def _fitting(text: str, width: int) -> str:
+    """As much of a text's beginning as fits."""
+    used = 0
+    for place, character in enumerate(text):
+        used += cells(character)
+        if used > width:
+            return text[:place]
+    return text
+
+
 def packed(parts: Sequence[str], width: int, *, between: str = "  ·  ") -> Iterator[str]:
     """The parts in lines of at most `width` columns, broken between parts; only a longer part is broken within."""
     line = ""

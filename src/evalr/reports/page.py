@@ -43,7 +43,7 @@ def _rows(section: Section) -> Iterator[list[str]]:
     yield from (["", "", "", note] for note in section.notes)
     for ranked in section.rankings:
         yield [ranked.ranking.title, "", "", ranked.ranking.what]
-        yield from ([f"· {title}" if title else "", share, "", notes] for title, share, notes in ranking_words(ranked))
+        yield from ([f"· {group}", share, "", counts] for share, counts, group in ranking_words(ranked))
 
 
 def _paragraph(text: str) -> str:

@@ -152,7 +152,7 @@ class Reading:
         if reason is not None:
             self.left_out[reason] += 1
             return
-        self._note(about)
+        self._note(about, dated=not given.parts_by_time)
         self.kinds[about.kind] += 1
         if about.read_at is not None and about.read_at < self.now:
             self.read_earlier += 1
@@ -175,8 +175,11 @@ class Reading:
         seeing = [track for track in tracks if track.sees(given)] if every else None
         try:
             for part in split(given, self.now):
-                if not every and self._why_not(part.about()) is not None:
-                    continue
+                if given.parts_by_time:
+                    about = part.about()
+                    if not every and self._why_not(about) is not None:
+                        continue
+                    self._note(about)
                 if seeing is None:
                     seeing = [track for track in tracks if track.sees(given)]
                 for track in seeing:
@@ -239,11 +242,11 @@ class Reading:
             return OUTSIDE
         return LATER if at > self.now else None
 
-    def _note(self, about: About | None) -> None:
+    def _note(self, about: About | None, *, dated: bool = True) -> None:
         if about is None:
             return
         at = about.at
-        if at is not None:
+        if at is not None and dated:
             self.first = at if self.first is None or at < self.first else self.first
             self.last = at if self.last is None or at > self.last else self.last
         if about.user is not None:

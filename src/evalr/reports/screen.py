@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from evalr.estimates.estimate import Estimate
 from evalr.estimates.words import interval_words, value_words
 from evalr.quoting import safe_text
-from evalr.reports.fitting import cells, packed, padded, wrapped
+from evalr.reports.fitting import cells, packed, padded, shortened, wrapped
+from evalr.reports.ranking import Ranked
 from evalr.reports.wording import (
     account_words,
     empty_words,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from evalr.reports.report import Report, Section
 
 NARROWEST_NOTES = 30
+LONGEST_GROUP = 40
 BOLD, DIM, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 Style = Callable[[str, str], str]
@@ -60,8 +62,9 @@ def screen(report: Report, *, width: int, color: bool) -> str:
         for line in wrapped(text, width, first=padded(name, 13), rest=" " * 13)
     ]
     footer = [style(DIM, line) for line in wrapped(footer_words(report), width, rest="")]
-    blocks = [list(packed(header_words(report), width)), list(_table(report, width, style)), account + footer]
-    return "\n\n".join("\n".join(block) for block in blocks if block)
+    rankings = [_ranking(ranked, width, style) for section in report.sections for ranked in section.rankings]
+    blocks = [packed(header_words(report), width), _table(report, width, style), *rankings, [*account, *footer]]
+    return "\n\n".join(text for block in blocks if (text := "\n".join(block)))
 
 
 def _table(report: Report, width: int, style: Style) -> Iterator[str]:
@@ -89,15 +92,24 @@ def _parts(section: Section) -> Iterator[Line | Note]:
         yield _line(row_title(row, section), row.estimate, headline=True)
         if row.groups is not None:
             shown, notes = shown_groups(row.groups, others="; --json for all")
-            yield from (_line(f"  {title}", estimate) for title, estimate in shown)
+            yield from (_line(f"  {shortened(title, LONGEST_GROUP)}", estimate) for title, estimate in shown)
             yield from map(Note, notes)
     yield from (Note(safe_text(note, longest=500)) for note in section.notes)
-    for ranked in section.rankings:
+    if grouped:
         yield GAP
-        yield Line(ranked.ranking.title, notes=ranked.ranking.what)
-        yield from (Line(f"  {title}", value, notes=notes) for title, value, notes in ranking_words(ranked))
-    if grouped or section.rankings:
-        yield GAP
+
+
+def _ranking(ranked: Ranked, width: int, style: Style) -> Iterator[str]:
+    """The groups come last on their lines: a path may take all the room there is."""
+    yield from wrapped(f"{ranked.ranking.title}: {ranked.ranking.what}", width, first="  ", rest="    ")
+    rows = list(ranking_words(ranked))
+    widths = [max(cells(row[column]) for row in rows) for column in (0, 1)]
+    for share, counts, group in rows:
+        head = f"    {style(BOLD, share)}{' ' * (widths[0] - cells(share))}  {padded(counts, widths[1])}  "
+        yield head + shortened(group, max(NARROWEST_NOTES, width - sum(widths) - 8))
+    hidden = ranked.total - len(rows)
+    if hidden:
+        yield style(DIM, f"    and {hidden:,} more; --json for all")
 
 
 def _without_gap_at_end(parts: list[Line | Note]) -> list[Line | Note]:

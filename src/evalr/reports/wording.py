@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,20 +92,16 @@ def shown_groups(groups: Groups, *, others: str = "") -> tuple[list[tuple[str, E
 RANKED_SHOWN = 5
 
 
-def ranking_words(ranked: Ranked) -> list[tuple[str, str, str]]:
-    """The groups that are shown of a ranking: each with its share, and what that is of."""
+def ranking_words(ranked: Ranked) -> Iterator[tuple[str, str, str]]:
+    """The groups that are shown of a ranking: each with its share, what that is of, and its name."""
     noun, counts = ranked.ranking.noun, ranked.ranking.counts
-    rows = [
-        (
-            safe_text(each.group),
-            value_words(each.part / each.whole, "share"),
+    for each in ranked.groups[:RANKED_SHOWN]:
+        share = value_words(each.part / each.whole, "share")
+        yield (
+            share,
             f"{each.part:,} of {count_words(each.whole, noun)}, {count_words(each.n, counts)}",
+            safe_text(each.group),
         )
-        for each in ranked.groups[:RANKED_SHOWN]
-    ]
-    if ranked.total > len(rows):
-        rows.append(("", "", f"and {ranked.total - len(rows):,} more"))
-    return rows
 
 
 def empty_words(sections: Iterable[Section]) -> list[tuple[str, str]]:
