@@ -26,7 +26,7 @@ from evalr.logs.git.commits import ABSURD_TIME, Commit, Commits, TimeOf, read_co
 from evalr.logs.git.kinds import kind_by_name, kind_by_text
 from evalr.logs.git.lines import Line, lines, times_in_order
 from evalr.logs.git.reformatting import IGNORE_LIST, MANY, listed, only_reformats
-from evalr.logs.git.repository import Repository, find_places
+from evalr.logs.git.repository import Repository, find_places, repository_around
 from evalr.logs.log import Item, Log
 from evalr.quoting import quoted
 
@@ -39,6 +39,9 @@ LARGEST = 1 << 20
 MERGE, MERGED, EDGE = "merge commit", "text of a merge", "commit at the edge of a shallow clone"
 PICKED, REFORMATTED, PEOPLES = "change picked again", "mass reformatting", "of text that no agent wrote"
 MISSING, TOO_LARGE = "missing object", "file over 1 MiB"
+TO_EXPLAIN = 0.05
+"""The claim to a directory inside a repository, for which the error says what to give instead."""
+
 MODES = {SYMLINK: "symlink", SUBMODULE: "submodule"}
 
 FAULTS = {ABSURD_TIME, MISSING, NO_AUTHOR}
@@ -57,7 +60,11 @@ class GitReader:
 
     def claim(self, path: Path, head: bytes) -> float:
         """Sure of what holds a repository's HEAD and objects."""
-        return float(path.is_dir() and find_places(path) is not None)
+        if not path.is_dir():
+            return 0.0
+        if find_places(path) is not None:
+            return 1.0
+        return TO_EXPLAIN if repository_around(path) is not None else 0.0
 
     def open(
         self, path: Path, *, strict: bool = False, time: TimeOf = "author", rev: str = "HEAD", agents: str | None = None
@@ -109,7 +116,7 @@ def _take_note(commits: Commits, log: Log) -> None:
         yours = "name agents of your own in a file: --set agents=FILE, or agents= in Python"
         log.notes.append(f"{who} by an agent that is known here; {yours}")
     elif commits.before:
-        log.notes.append(f"the first {commits.before:,} of {commits.total:,} commits come before any agent's")
+        log.notes.append(f"commits before any agent's, which are not read: {commits.before:,} of {commits.total:,}")
     for reason, names in ((MERGE, commits.merges), (EDGE, commits.cut)):
         log.records += len(names)
         for name in names:

@@ -62,6 +62,11 @@ def find_places(path: Path) -> Places | None:
     return Places(git, common) if (common / "objects").is_dir() else None
 
 
+def repository_around(path: Path) -> Path | None:
+    """The repository that a directory is inside of, if it is inside of one."""
+    return next((parent for parent in path.resolve().parents if find_places(parent) is not None), None)
+
+
 def _first_line(path: Path) -> str:
     """Without its end; empty where there is no such file."""
     if not path.is_file():
@@ -82,7 +87,9 @@ class Repository:
         if program is None:
             raise LogError(f"{path}: reading a repository needs the program git, and none is installed")
         if places is None:
-            raise LogError(f"{path} is not a git repository: give the directory that holds its .git, or a bare one")
+            around = repository_around(path)
+            meant = "the directory that holds its .git" if around is None else f"{around}, which it is inside of"
+            raise LogError(f"{path} is not a git repository: give {meant}")
         self.path = path
         self._git = program
         self._places = places
