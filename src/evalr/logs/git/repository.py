@@ -28,10 +28,13 @@ CONFIGURATION = """\
 [core]
 	repositoryformatversion = {version}
 	bare = true
+	packedGitWindowSize = 1m
+	packedGitLimit = 32m
+	deltaBaseCacheLimit = 16m
 [trailer "coauthor"]
 	key = Co-authored-by
 """
-"""With its key known, git finds a trailer also where other lines stand beside it."""
+"""A pack is not held in memory whole. With its key known, a trailer is found also where other lines stand beside it."""
 
 SHA256 = "[extensions]\n\tobjectformat = sha256\n"
 
