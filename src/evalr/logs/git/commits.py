@@ -27,13 +27,13 @@ class Commit:
         hash: its name.
         at: when it was made, None where that cannot be.
         wrote: who wrote it.
-        change: the same for the same change picked onto another branch: its author and when they wrote it.
+        origin: the same for the same change picked onto another branch: its author and when they wrote it.
     """
 
     hash: str
     at: datetime | None
     wrote: Wrote
-    change: int
+    origin: int
 
 
 @dataclass(slots=True)

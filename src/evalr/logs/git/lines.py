@@ -28,49 +28,47 @@ class Line:
     whole: bool
 
 
-def lines(changes: Sequence[Change], stops: Collection[int], tip: Mapping[bytes, bytes]) -> Iterator[Line]:
-    """Every change on exactly one line, except those at `stops`, which end lines and are on none.
+@dataclass(frozen=True, slots=True)
+class Links:
+    """How changes follow each other, each list by the changes' places.
 
-    Where several changes replaced one text, on branches, the line goes on with the one that led to the newest commit,
-    and else with the first; the others begin lines of their own.
+    Attributes:
+        befores: the change whose text each replaced.
+        following: the one that goes on from each, by its place.
+        names: the last name of the file of each.
+        lasting: whether the newest commit has what each led to.
+        picked: those that were also made on another branch, and are counted there.
+    """
+
+    befores: Sequence[int | None]
+    following: Mapping[int, int]
+    names: Sequence[bytes]
+    lasting: Sequence[int]
+    picked: frozenset[int]
+
+
+def link(changes: Sequence[Change], origins: Sequence[int], tip: Mapping[bytes, bytes]) -> Links:
+    """Find for each change the one whose text it replaced, on any branch.
+
+    Where several changes replaced one text, on branches, that goes on with the one that led to the newest commit, and
+    else with the first. Of a change that was made on several branches the same one counts.
 
     Args:
         changes: every parent's before its children's.
-        stops: places of changes that do not count.
+        origins: of each change the same number wherever it was picked or moved to.
         tip: the files of the newest commit, each with its blob.
     """
-    befores, names, makers = _links(changes)
-    followers: dict[int, list[int]] = {}
-    for place, before in enumerate(befores):
-        if before is not None:
-            followers.setdefault(before, []).append(place)
-    lasting = _lasting(changes, befores, makers, tip)
-    following = {
-        before: next((place for place in places if lasting[place]), places[0]) for before, places in followers.items()
-    }
-    for place, before in enumerate(befores):
-        begins = before is None or before in stops or following[before] != place
-        if begins and place not in stops and not _same_text(changes[place]):
-            yield _line(place, following, stops, names, lasting)
-
-
-def _line(
-    first: int, following: Mapping[int, int], stops: Collection[int], names: Sequence[bytes], lasting: Sequence[int]
-) -> Line:
-    steps = [first]
-    while (after := following.get(steps[-1])) is not None and after not in stops:
-        steps.append(after)
-    return Line(tuple(steps), names[steps[-1]], after, whole=after is None and bool(lasting[steps[-1]]))
-
-
-def _links(changes: Sequence[Change]) -> tuple[list[int | None], list[bytes], dict[tuple[bytes, bytes], int]]:
-    """For each change the one whose text it replaced and the file's last name; and which change made each text."""
     befores: list[int | None] = [None] * len(changes)
     names = [change.path for change in changes]
     makers: dict[tuple[bytes, bytes], int] = {}
     deleted: dict[tuple[bytes, bytes], int] = {}
+    arrived: dict[bytes, int] = {}
+    latest: dict[tuple[bytes, int], int] = {}
+    again: dict[int, list[int]] = {}
     for place, change in enumerate(changes):
         path, old, new = change.path, change.old, change.new
+        if old is None or change.old_path != path:
+            arrived[path] = place
         before = None if old is None else makers.get((change.old_path, old))
         if _same_text(change):
             if before is not None and new is not None:
@@ -79,12 +77,38 @@ def _links(changes: Sequence[Change]) -> tuple[list[int | None], list[bytes], di
             continue
         if old is None and new is not None:
             before = deleted.get((path, new))  # put back as it was
+        other = latest.setdefault((path, origins[place]), place)
+        if other != place:
+            if _leads_to(befores, before, other):
+                latest[path, origins[place]] = place  # two changes in one second, one on the other
+            else:
+                again.setdefault(other, []).append(place)
+                if (changes[other].old, changes[other].new) == (old, new):
+                    continue  # the text has its maker already
         befores[place] = before
         if new is not None:
             makers[path, new] = place
         elif old is not None:
             deleted[path, old] = place
-    return befores, names, makers
+    lasting = _lasting(changes, befores, makers, arrived, tip)
+    picked = frozenset(place for first, others in again.items() for place in _not_counted([first, *others], lasting))
+    return Links(befores, _following(befores, lasting), names, lasting, picked)
+
+
+def lines(changes: Sequence[Change], links: Links, stops: Collection[int]) -> Iterator[Line]:
+    """Every change on exactly one line, except those at `stops`, which end lines and are on none."""
+    for place, before in enumerate(links.befores):
+        begins = before is None or before in stops or links.following[before] != place
+        if begins and place not in stops and not _same_text(changes[place]):
+            yield _line(place, links, stops)
+
+
+def _line(first: int, links: Links, stops: Collection[int]) -> Line:
+    steps = [first]
+    while (after := links.following.get(steps[-1])) is not None and after not in stops:
+        steps.append(after)
+    last = steps[-1]
+    return Line(tuple(steps), links.names[last], after, whole=after is None and bool(links.lasting[last]))
 
 
 def _same_text(change: Change) -> bool:
@@ -92,16 +116,40 @@ def _same_text(change: Change) -> bool:
     return change.old == change.new
 
 
+def _leads_to(befores: Sequence[int | None], place: int | None, earlier: int) -> bool:
+    """Whether a change goes back to an earlier one."""
+    while place is not None and place > earlier:
+        place = befores[place]
+    return place == earlier
+
+
+def _not_counted(places: Sequence[int], lasting: Sequence[int]) -> set[int]:
+    """Of the places of one change, on several branches, all but one."""
+    return {*places} - {next((place for place in places if lasting[place]), places[0])}
+
+
+def _following(befores: Sequence[int | None], lasting: Sequence[int]) -> dict[int, int]:
+    following: dict[int, int] = {}
+    for place, before in enumerate(befores):
+        if before is not None:
+            other = following.setdefault(before, place)
+            if lasting[place] and not lasting[other]:
+                following[before] = place
+    return following
+
+
 def _lasting(
     changes: Sequence[Change],
     befores: Sequence[int | None],
     makers: Mapping[tuple[bytes, bytes], int],
+    arrived: Mapping[bytes, int],
     tip: Mapping[bytes, bytes],
 ) -> bytearray:
     """For each change, whether the newest commit has what it led to."""
     lasting = bytearray(len(changes))
     for place, change in enumerate(changes):
-        lasting[place] = change.new is None and change.path not in tip
+        # What came to be there after a file was deleted is another file.
+        lasting[place] = change.new is None and (change.path not in tip or arrived.get(change.path, -1) > place)
     for file in tip.items():
         maker = makers.get(file)
         if maker is not None:

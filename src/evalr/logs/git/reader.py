@@ -24,7 +24,7 @@ from evalr.logs.git.blobs import Blobs
 from evalr.logs.git.changes import FILE, SUBMODULE, SYMLINK, Change, read_changes
 from evalr.logs.git.commits import ABSURD_TIME, Commit, Commits, TimeOf, read_commits
 from evalr.logs.git.kinds import kind_by_name, kind_by_text
-from evalr.logs.git.lines import Line, lines, times_in_order
+from evalr.logs.git.lines import Line, lines, link, times_in_order
 from evalr.logs.git.reformatting import IGNORE_LIST, MANY, listed, only_reformats
 from evalr.logs.git.repository import Repository, find_places, repository_around
 from evalr.logs.log import Item, Log
@@ -127,27 +127,27 @@ class _Walk:
     """The changes that count, on lines of which each has an agent's.
 
     Attributes:
+        links: how the changes follow each other.
         stops: the places of changes that do not count, and why.
         lines: those with an agent's change.
     """
 
     def __init__(self, changes: Sequence[Change], commits: Sequence[Commit], files: Mapping[bytes, bytes]) -> None:
         self.changes, self.commits, self.files = changes, commits, files
+        self.links = link(changes, [commits[change.commit].origin for change in changes], files)
         self.stops: dict[int, str] = {}
-        picked: set[tuple[bytes, bytes | None, bytes | None, int]] = set()
         for place, change in enumerate(changes):
             commit = commits[change.commit]
-            same_change = (change.path, change.old, change.new, commit.change)
             reason = commit.wrote.left_out or (ABSURD_TIME if commit.at is None else MODES.get(change.mode))
-            if reason is None and same_change in picked:
+            if reason is None and place in self.links.picked:
                 reason = PICKED
-            picked.add(same_change)
             if reason is not None:
                 self.stops[place] = reason
         self.lines = self._lines()
 
     def _lines(self) -> list[Line]:
-        return [line for line in lines(self.changes, self.stops, self.files) if self.first_agents(line) is not None]
+        found = lines(self.changes, self.links, self.stops)
+        return [line for line in found if self.first_agents(line) is not None]
 
     def commit_of(self, place: int) -> Commit:
         """The commit that made a change."""
