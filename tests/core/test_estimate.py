@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
+import re
 import sys
 from dataclasses import FrozenInstanceError, fields, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import polars as pl
 import pytest
 
 from evalr import Estimate, Groups, MissingExtraError, Trend
@@ -102,7 +106,6 @@ def test_an_estimate_does_not_change() -> None:
 
 
 def test_a_frame_has_one_row_and_a_column_for_every_field() -> None:
-    pytest.importorskip("pandas")
     frame = RATE.to_frame()
     assert frame.shape == (1, len(fields(Estimate)))
     assert frame.iloc[0]["value"] == 0.942
@@ -110,7 +113,6 @@ def test_a_frame_has_one_row_and_a_column_for_every_field() -> None:
 
 
 def test_a_frame_of_groups_has_a_row_for_each() -> None:
-    pytest.importorskip("pandas")
     frame = Groups("agent", {"ada": RATE, None: NOTHING}).to_frame()
     assert list(frame["group"][:1]) == ["ada"]
     assert list(frame["n"]) == [1000, 0]
@@ -147,11 +149,11 @@ def test_an_error_inside_pandas_is_not_a_missing_extra(monkeypatch: pytest.Monke
 )
 def test_a_table_escapes_whatever_a_log_wrote(shown: Any) -> None:
     table = shown._repr_html_()
-    assert table.startswith("<table>")
+    assert table.startswith('<div class="evalr"><style>')
     assert "<script>" not in table
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in table
     assert "\x1b" not in table
-    assert table.count("<td>") == table.count("</td>")
+    assert table.count("<td") == table.count("</td>")
 
 
 def test_a_table_shows_what_the_line_shows() -> None:
@@ -171,7 +173,7 @@ def test_groups_are_a_mapping_that_prints_one_line_a_group() -> None:
         "groups overlap: a result may be in several",
     ]
     assert repr(groups) == "Groups(by='agent', 3 groups)"
-    assert "Groups overlap" in groups._repr_html_()
+    assert "groups overlap" in groups._repr_html_()
     assert groups == {"ada": RATE, "bob": TIME, None: NOTHING}
 
 
@@ -179,6 +181,154 @@ def test_a_table_of_groups_names_the_summary() -> None:
     for shown in (Groups("agent", {"ada": RATE}), Trend("day", {"2026-09-28": RATE})):
         assert "<table><caption>completion</caption><thead>" in shown._repr_html_()
     assert "<caption>" not in Groups("agent", {})._repr_html_()
+
+
+def body(table: str) -> list[list[str]]:
+    """The texts of a table's cells, row by row."""
+    rows = re.findall(r"<tr>(.*?)</tr>", table.partition("<tbody>")[2])
+    return [[html.unescape(re.sub("<.*?>", "", cell)) for cell in re.findall(r"<td.*?</td>", row)] for row in rows]
+
+
+def test_a_table_has_one_column_each_for_the_group_its_number_and_its_account() -> None:
+    groups = Groups("agent", {"ada": RATE, "bob": TIME, None: NOTHING}, overlap=True)
+    assert body(groups._repr_html_()) == [
+        ["ada", "94.2%", "[93.1, 95.1]", str(RATE).partition(" · ")[2]],
+        ["bob", "2m 10s", "[1m 58s, …]", "970 waits, 41 not ended"],
+        ["(no agent)", "—", "", "nothing was counted"],
+        ["groups overlap: a result may be in several"],
+    ]
+
+
+def test_thousands_of_groups_do_not_flood_a_notebook() -> None:
+    estimates: dict[str | None, Estimate] = {f"{number:05}": replace(RATE, n=number) for number in range(10_000)}
+    groups = Groups("agent", estimates)
+    rows = body(groups._repr_html_())
+    assert [row[0] for row in rows[:-1]] == [f"{number:05}" for number in range(9_980, 10_000)]
+    assert rows[-1] == ["and 9,980 smaller groups; to_frame() has them all"]
+    assert len(groups._repr_html_()) < 10_000
+    assert len(groups.to_frame()) == 10_000
+
+
+def test_a_long_trend_shows_its_end_without_a_gap() -> None:
+    days = {
+        f"{datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=day):%Y-%m-%d}": replace(RATE, n=day % 7)
+        for day in range(300)
+    }
+    rows = body(Trend("day", days)._repr_html_())
+    assert [row[0] for row in rows[:-1]] == list(days)[-60:]
+    assert rows[-1] == ["and 240 earlier days; to_frame() has them all"]
+
+
+def test_a_table_asks_nobody_for_anything_and_takes_the_colors_of_its_page() -> None:
+    table = Groups("agent", {"ada": RATE})._repr_html_()
+    assert not re.search(r"https?:|url\(|<script|<link|<img|@import", table)
+    assert not re.search(r"[^-]color: (?!inherit)|background", table)
+
+
+def test_a_terminal_shows_the_line() -> None:
+    class Printer:
+        shown = ""
+
+        def text(self, text: str) -> None:
+            self.shown += text
+
+    def pretty(given: Any) -> str:
+        printer = Printer()
+        given._repr_pretty_(printer, cycle=False)
+        return printer.shown
+
+    groups = Groups("agent", {"ada": RATE, None: NOTHING}, overlap=True)
+    assert pretty(RATE) == str(RATE)
+    assert pretty(groups) == str(groups)
+    assert pretty(Groups("agent", {})) == "Groups(by='agent', 0 groups)"
+    many = pretty(Groups("agent", {str(number): RATE for number in range(10_000)}))
+    assert many.splitlines()[-1] == "and 9,980 smaller groups; to_frame() has them all"
+
+
+# Frames
+
+
+MANY = {
+    **{f"empty {number:03}": NOTHING for number in range(150)},
+    "ada": RATE,
+    "bob": replace(TIME, left_out={"other": 1}),
+    None: NOTHING,
+}
+FLAT = [
+    "name",
+    "group",
+    "value",
+    "low",
+    "high",
+    "n",
+    "level",
+    "unit",
+    "noun",
+    "clusters",
+    "variance",
+    "method",
+    "status",
+    "reason",
+]
+NESTED = ["counts", "clustered_by", "bounds", "flags", "left_out", "versions"]
+
+
+@pytest.mark.parametrize(
+    "shown", [RATE, Groups("agent", MANY), Trend("day", {"2026-09-28": RATE})], ids=["estimate", "groups", "trend"]
+)
+def test_rows_have_what_is_flat_first(shown: Any) -> None:
+    for row in shown.to_dicts():
+        columns = FLAT if "group" in row else [name for name in FLAT if name != "group"]
+        assert list(row) == columns + NESTED
+    assert [name for name in shown.to_frame() if name != "start"] == list(shown.to_dicts()[0])
+
+
+@pytest.mark.parametrize(
+    "estimates", [MANY, {"ada": NOTHING}, {"ada": RATE}, {}], ids=["many", "nothing", "one", "none"]
+)
+def test_numbers_are_numbers_in_every_frame(estimates: dict[str | None, Estimate]) -> None:
+    frame = Groups("agent", estimates).to_frame()
+    kinds = {name: str(kind) for name, kind in frame.dtypes.items()}
+    assert {kinds[name] for name in ("value", "low", "high", "level", "variance")} == {"float64"}
+    assert {kinds["n"], kinds["clusters"]} == {"int64"}
+    assert list(frame.columns) == FLAT + NESTED
+    assert len(frame) == len(estimates)
+
+
+@pytest.mark.parametrize(
+    ("by", "names", "starts"),
+    [
+        ("day", ["2026-09-28", "2026-09-29", None], ["2026-09-28 00:00:00", "2026-09-29 00:00:00", "NaT"]),
+        ("week", ["2026-09-28"], ["2026-09-28 00:00:00"]),
+        ("month", ["2026-09", "2026-10"], ["2026-09-01 00:00:00", "2026-10-01 00:00:00"]),
+        ("hour", ["2026-10-25T00:00Z", None], ["2026-10-25 00:00:00+00:00", "NaT"]),
+        ("day", [], []),
+    ],
+)
+def test_the_buckets_of_a_trend_are_times_in_a_frame(by: str, names: list[Any], starts: list[str]) -> None:
+    frame = Trend(by, dict.fromkeys(names, RATE)).to_frame()
+    assert list(frame.columns)[:3] == ["name", "group", "start"]
+    assert str(frame["start"].dtype).startswith("datetime64[")
+    assert ("UTC" in str(frame["start"].dtype)) == (by == "hour")
+    assert [str(start) for start in frame["start"]] == starts
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [RATE, NOTHING, Groups("agent", MANY), Trend("day", {"2026-09-28": RATE, None: TIME})],
+    ids=["estimate", "nothing", "groups", "trend"],
+)
+def test_polars_takes_the_rows(shown: Any) -> None:
+    rows = shown.to_dicts()
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    assert frame.columns == list(rows[0])
+    for name in FLAT:
+        if name in frame.columns:
+            assert frame[name].to_list() == [row[name] for row in rows]
+    counted = [
+        {reason: count for reason, count in (cell or {}).items() if count is not None} for cell in frame["left_out"]
+    ]
+    assert counted == [row["left_out"] for row in rows]
 
 
 def test_what_people_look_for_comes_first() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalr.errors import MissingExtraError
+from evalr.estimates import display
 from evalr.estimates.words import Unit, count_words, interval_words, value_words
 from evalr.quoting import safe_text
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
 USUAL_LEVEL = 0.95
 """The level that goes without saying."""
+
+GROUPS_SHOWN = 20
+BUCKETS_SHOWN = 60
+"""How many a table shows; the others are counted."""
 
 _LONGEST_REASON = 500
 _MOST_NAMED = 20
@@ -128,12 +133,20 @@ class Estimate:
         plain["flags"] = list(self.flags)
         return plain
 
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The one row that it is, as `Groups.to_dicts` has one for each group."""
+        return [_flat_first(self.to_dict())]
+
     def to_frame(self) -> DataFrame:
         """One row of a pandas frame with every field. Needs `evalr[pandas]`."""
-        return frame([self.to_dict()])
+        return frame(self.to_dicts())
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        # What IPython shows where there is no HTML, and in lists; the repr has everything.
+        printer.text(str(self))
 
     def _repr_html_(self) -> str:
-        return html_table(html_head("", self.level), [html_row(self.name, self)])
+        return display.shown(display.table("", self.level, [display.line(self.name, self)]))
 
 
 class Groups(Mapping[str | None, Estimate]):
@@ -170,19 +183,43 @@ class Groups(Mapping[str | None, Estimate]):
         return safe_text(f"(no {self.by})" if group is None else group)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """One plain dict a group: `name`, `group`, and every other field of its estimate."""
-        return [{"name": estimate.name, "group": group} | estimate.to_dict() for group, estimate in self.items()]
+        """One plain dict a group: `name`, `group`, and every other field of its estimate, what is nested last.
+
+        They make a frame of any library, such as `polars.DataFrame(groups.to_dicts(), infer_schema_length=None)`.
+        """
+        return [
+            {"name": estimate.name, "group": group} | _flat_first(estimate.to_dict())
+            for group, estimate in self.items()
+        ]
 
     def to_frame(self) -> DataFrame:
         """A pandas frame with one row a group. Needs `evalr[pandas]`."""
         return frame(self.to_dicts())
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        chosen, others = self._shown()
+        lines = [f"{self.group_words(group)}: {self[group]}" for group in self if group in chosen]
+        printer.text("\n".join([*lines, *self._notes(chosen, others)]) or repr(self))
+
+    def _notes(self, chosen: Collection[str | None], others: str) -> list[str]:
+        """What is to be said below the groups that are shown."""
+        hidden = len(self) - len(chosen)
+        notes = [f"and {count_words(hidden, others)}; to_frame() has them all"] if hidden else []
+        return notes + (["groups overlap: a result may be in several"] if self.overlap else [])
+
+    def _shown(self) -> tuple[set[str | None], str]:
+        """The groups that a table shows, and what the others are called."""
+        return set(sorted(self, key=lambda group: -self[group].n)[:GROUPS_SHOWN]), "smaller group"
+
     def _repr_html_(self) -> str:
-        rows = [html_row(self.group_words(group), estimate) for group, estimate in self.items()]
-        note = "<p>Groups overlap: a result may be in several.</p>" if self.overlap else ""
+        chosen, others = self._shown()
+        rows: list[display.Line | str] = [
+            display.line(self.group_words(group), estimate) for group, estimate in self.items() if group in chosen
+        ]
+        rows += self._notes(chosen, others)
         level = next((estimate.level for estimate in self.values()), USUAL_LEVEL)
         caption = next((estimate.name for estimate in self.values()), None)
-        return html_table(html_head(self.by, level), rows, caption=caption) + note
+        return display.shown(display.table(self.by, level, rows, caption=caption))
 
 
 class Trend(Groups):
@@ -192,43 +229,43 @@ class Trend(Groups):
         """The bucket's name; the group None is of results without a time."""
         return "(no time)" if group is None else super().group_words(group)
 
+    def to_frame(self) -> DataFrame:
+        """A pandas frame with one row a bucket, and when it began as `start`. Needs `evalr[pandas]`.
+
+        Days, weeks and months are those of the trend's own calendar, and begin on a date without a zone; hours begin
+        at a moment, in UTC.
+        """
+        rows = super().to_frame()
+        import pandas as pd
+
+        rows.insert(rows.columns.get_loc("group") + 1, "start", pd.to_datetime(rows["group"], format="ISO8601"))
+        return rows
+
+    def _shown(self) -> tuple[set[str | None], str]:
+        """The latest, without a gap."""
+        return set(list(self)[-BUCKETS_SHOWN:]), f"earlier {self.by}"
+
 
 def frame(rows: list[dict[str, Any]]) -> DataFrame:
-    """Rows as a pandas frame."""
+    """Rows as a pandas frame: numbers are numbers where all of them are missing too, and what is nested comes last."""
     try:
         import pandas as pd
     except ModuleNotFoundError as error:
         if error.name != "pandas":
             raise
         raise MissingExtraError("frames need pandas: pip install 'evalr[pandas]'") from error
-    return pd.DataFrame(rows)
+    columns = list(_flat_first(rows[0] if rows else dict.fromkeys(_COLUMNS)))
+    kinds = {name: kind for name, kind in _NUMBERS.items() if name in columns}
+    return pd.DataFrame(rows, columns=columns).astype(kinds)
 
 
-def html_head(title: str, level: float) -> list[str]:
-    """The heads of the columns of `html_row`."""
-    return [title, "value", f"{100 * level:g}% interval", "counted"]
+def _flat_first(plain: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: plain[name] for name in sorted(plain, key=_NESTED.__contains__)}
 
 
-def html_row(title: str, estimate: Estimate) -> list[str]:
-    """One table row of plain texts."""
-    unit = estimate.unit
-    return [
-        title,
-        value_words(estimate.value, unit),
-        interval_words(estimate.low, estimate.high, unit),
-        " · ".join(estimate.notes()),
-    ]
-
-
-def html_table(head: list[str], rows: list[list[str]], *, caption: str | None = None) -> str:
-    """A table of texts, each escaped: they may come from a log."""
-    above = "" if caption is None else f"<caption>{_escaped(caption)}</caption>"
-    cells = "".join(f"<th>{_escaped(text)}</th>" for text in head)
-    body = "".join("<tr>" + "".join(f"<td>{_escaped(text)}</td>" for text in row) + "</tr>" for row in rows)
-    return f"<table>{above}<thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _escaped(text: str) -> str:
-    import html
-
-    return html.escape(safe_text(text, longest=500))
+_COLUMNS = ("name", "group", *(each.name for each in fields(Estimate) if each.name != "name"))
+_NESTED = ("counts", "clustered_by", "bounds", "flags", "left_out", "versions")
+_NUMBERS = {
+    **dict.fromkeys(("value", "low", "high", "level", "variance"), "float64"),
+    **dict.fromkeys(("n", "clusters"), "int64"),
+}

@@ -155,7 +155,10 @@ def _from_text(text: str) -> datetime:
 def _from_numpy(value: Any) -> date:
     if isinstance(day := value.tolist(), date):
         return day  # or a time: both are dates to Python
-    time = value.astype("datetime64[us]").tolist()
+    try:
+        time = value.astype("datetime64[us]").tolist()
+    except OverflowError:
+        raise Reason(ABSURD) from None
     if not isinstance(time, datetime):
         raise Reason(ABSURD)
     return time

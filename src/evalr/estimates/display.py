@@ -1,0 +1,96 @@
+"""Tables of estimates for notebooks: compact, alike everywhere, readable in light and in dark.
+
+Every text is escaped, since it may come from a log. Nothing is fetched and nothing runs: colors and fonts are those of
+the page that a table stands on.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from evalr.estimates.words import interval_words, value_words
+from evalr.quoting import safe_text
+
+if TYPE_CHECKING:
+    from evalr.estimates.estimate import Estimate
+
+_LONGEST = 500
+
+# Twice the class, to come before the rules that notebooks have for any table.
+_RULES = (
+    ":is(table, p) {font-size: .93em; margin: .35em 0}",
+    "table {border-collapse: collapse; font-variant-numeric: tabular-nums; table-layout: auto}",
+    "caption {caption-side: top; text-align: left; font-weight: 600; padding: 0 .5em .3em; color: inherit}",
+    ":is(th, td) {padding: .25em .8em .25em .5em; text-align: left; vertical-align: top; border: 0; max-width: 44em}",
+    "th {border-bottom: 1px solid rgba(128, 128, 128, .6); font-weight: 600; vertical-align: bottom}",
+    ":is(th, td):is(:nth-child(2), :nth-child(3)) {text-align: right; white-space: nowrap}",
+    "td:first-child {overflow-wrap: anywhere; min-width: 8em}",
+    "td.within {padding-left: 1.8em}",
+    ".aside {opacity: .7}",
+    "p {padding: 0 .5em; max-width: 70em}",
+)
+_STYLE = "".join(f".evalr.evalr {rule}" for rule in _RULES)
+
+
+class Line(NamedTuple):
+    """One row of a table: what it is about, its number, what stands beside that, and whether it is within one above."""
+
+    title: str
+    value: str = ""
+    interval: str = ""
+    counted: str = ""
+    asides: tuple[str, ...] = ()
+    within: bool = False
+
+
+def line(title: str, estimate: Estimate, *, within: bool = False) -> Line:
+    """The row of an estimate."""
+    notes, unit = estimate.notes(), estimate.unit
+    counted = notes.pop(0) if estimate.n or not estimate.reason else ""
+    return Line(
+        title,
+        value_words(estimate.value, unit),
+        interval_words(estimate.low, estimate.high, unit),
+        counted,
+        tuple(notes),
+        within,
+    )
+
+
+def table(title: str, level: float, rows: Iterable[Line | str], *, caption: str | None = None) -> str:
+    """A table of estimates with intervals at `level`; a text among the rows is a note on those above it."""
+    above = "" if caption is None else f"<caption>{escaped(caption)}</caption>"
+    heads = (title, "value", f"{100 * level:g}% interval", "counted")
+    head = "".join(f"<th>{escaped(text)}</th>" for text in heads)
+    body = "".join(f"<tr>{_cells(row)}</tr>" for row in rows)
+    return f"<table>{above}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cells(row: Line | str) -> str:
+    if isinstance(row, str):
+        return f'<td colspan="4" class="aside within">{escaped(row)}</td>'
+    beside = " · ".join(escaped(text) for text in row.asides)
+    between = " · " if row.counted else ""
+    aside = f'<span class="aside">{between}{beside}</span>' if beside else ""
+    place = ' class="within"' if row.within else ""
+    return (
+        f"<td{place}>{escaped(row.title)}</td><td>{escaped(row.value)}</td>"
+        f"<td>{escaped(row.interval)}</td><td>{escaped(row.counted)}{aside}</td>"
+    )
+
+
+def paragraph(text: str) -> str:
+    """A text above or below a table."""
+    return f'<p class="aside">{html.escape(text)}</p>'
+
+
+def shown(*parts: str) -> str:
+    """Tables and paragraphs as a notebook shows them."""
+    return '<div class="evalr"><style>' + _STYLE + "</style>" + "".join(parts) + "</div>"
+
+
+def escaped(text: str) -> str:
+    """A text from a log as HTML shows it and nothing more."""
+    return html.escape(safe_text(text, longest=_LONGEST))
