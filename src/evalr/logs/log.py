@@ -100,6 +100,7 @@ class Log:
         strict: stop at the first record that cannot be used.
         noun: what a record is called.
         cluster: the key to cluster by where nobody names one; None for a result's user, or what it is a part of.
+        holds_results: whether logs of its kind can hold verdicts, so that a report says where there are none.
 
     Attributes:
         records: how many records were seen so far. Each was yielded or is in `left_out`.
@@ -119,6 +120,7 @@ class Log:
     strict: bool = False
     noun: str = "record"
     cluster: str | None = None
+    holds_results: bool = True
     records: int = field(default=0, init=False)
     derived: int = field(default=0, init=False)
     left_out: LeftOut = field(default_factory=LeftOut, init=False)

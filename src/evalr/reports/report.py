@@ -383,8 +383,9 @@ def _sections(reading: Reading, log: Log | None, level: float, *, asked: bool) -
     unmarked = [section for track, section in found if section.rows and not _marked(track)]
     empty = [(track, section) for track, section in found if not section.rows]
     nothing_applies = asked or not (measured or unmarked)
-    # A log of sessions need not be told that it holds no histories; verdicts could be put into any log.
-    listed = [section for track, section in empty if nothing_applies or track.measure.evaluator is None]
+    # A log of sessions need not be told that it holds no histories; verdicts could be put into most logs.
+    verdicts = log is None or log.holds_results
+    listed = [section for track, section in empty if nothing_applies or (verdicts and track.measure.evaluator is None)]
     return tuple(measured + unmarked + listed)
 
 
