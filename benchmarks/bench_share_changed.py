@@ -21,7 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
-from evalr.measures.share_changed import changed_at_least, measure_change, share_changed
+from evalr.measures.share_changed import align, changed_at_least, measure_change, share_changed
 
 THRESHOLD = 0.2
 RUNS = 5
@@ -76,6 +76,25 @@ def made_up_pairs(count: int = 300) -> list[Pair]:
     return [("".join(lines), "".join(edited(lines, chance.choice([0.02, 0.1, 0.5])))) for lines in documents]
 
 
+def large_pairs(lines: int, count: int) -> list[Pair]:
+    """Files of that many lines, a fifth of them blank or a bracket, after five small edits."""
+    chance = random.Random(lines)
+    words = ["".join(chance.choices(LETTERS, k=chance.randint(2, 9))) for _ in range(2_000)]
+
+    def line() -> str:
+        return chance.choice(["\n", "    }\n", *[" ".join(chance.choices(words, k=6)) + "\n" for _ in range(8)]])
+
+    def edited(old: list[str]) -> list[str]:
+        new = list(old)
+        for _ in range(5):
+            place = chance.randrange(len(new))
+            new[place : place + chance.randint(0, 3)] = [line() for _ in range(chance.randint(0, 3))]
+        return new
+
+    files = [[line() for _ in range(lines)] for _ in range(count)]
+    return [("".join(file), "".join(edited(file))) for file in files]
+
+
 def prose(size: int, seed: int) -> str:
     chance = random.Random(seed)
     words = ["".join(chance.choices(LETTERS, k=chance.randint(2, 9))) for _ in range(1_000)]
@@ -106,18 +125,24 @@ def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Non
 
 
 def compare(title: str, pairs: Sequence[Pair], runs: int = RUNS) -> None:
+    """Give it three pairs or more: the lines of the last two stay aligned."""
     turns = [
         (
             timed(lambda: [by_definition(*pair) for pair in pairs]),
             timed(lambda: [share_changed(*pair) for pair in pairs]),
             timed(lambda: [changed_at_least(*pair, THRESHOLD).changed for pair in pairs]),
+            timed(lambda: [align(*pair).matches for pair in pairs]),
         )
         for _ in range(runs)
     ]
-    defined, shared, decided = (min(seconds for seconds, _ in job) for job in zip(*turns, strict=True))
-    truth, shares, decisions = (result for _, result in turns[0])
+    defined, shared, decided, aligned = (min(seconds for seconds, _ in job) for job in zip(*turns, strict=True))
+    truth, shares, decisions = (result for _, result in turns[0][:3])
+    same = [sum(size for _, _, size in matches) for matches in turns[0][3][1]]
     verdicts = [share >= THRESHOLD for share in truth]
     same_shares = sum(share == true for share, true in zip(shares, truth, strict=True))
+    same_sums = sum(
+        size == round((1 - true) * (len(a) + len(b)) / 2) for size, true, (a, b) in zip(same, truth, pairs, strict=True)
+    )
     same_verdicts = sum(changed == verdict for changed, verdict in zip(decisions, verdicts, strict=True))
     table(
         f"{title}: {len(pairs)} pairs, {sum(verdicts)} changed by {THRESHOLD} or more",
@@ -131,6 +156,13 @@ def compare(title: str, pairs: Sequence[Pair], runs: int = RUNS) -> None:
                 f"{defined / decided:.1f}",
                 f"{shared / decided:.1f}",
                 f"{same_verdicts} of {len(pairs)}",
+            ),
+            (
+                "align",
+                f"{aligned:.3f} s",
+                f"{defined / aligned:.1f}",
+                f"{shared / aligned:.1f}",
+                f"{same_sums} of {len(pairs)}",
             ),
         ],
     )
@@ -170,7 +202,9 @@ def main(path: Path | None) -> None:
         compare("Consecutive revisions", read_pairs(path))
     else:
         compare("Made-up edits", made_up_pairs())
-    compare("One line of 8,000 characters, rewritten", [(prose(8_000, n), prose(8_000, -1 - n)) for n in range(2)], 1)
+    compare("Files of 3,000 lines, edited in five places", large_pairs(3_000, 10), 3)
+    compare("Files of 20,000 lines, edited in five places", large_pairs(20_000, 3), 1)
+    compare("One line of 8,000 characters, rewritten", [(prose(8_000, n), prose(8_000, -1 - n)) for n in range(3)], 1)
     stalls(
         "One line of 16,000 random characters",
         {f"of {letters} letters": random_pair(letters, 16_000) for letters in (2, 4, 28, 200, 5_000)},

@@ -150,6 +150,55 @@ def test_the_metered_search_finds_the_same(sparse: bool, pair: tuple[str, str]) 
         assert measure_change(before, after) == Change(by_definition(before, after), None)
 
 
+@st.composite
+def edited_lines(draw: st.DrawFn) -> tuple[list[str], list[str]]:
+    """Lines of which most are unlike all others, and the same after some were put in, taken out, moved or repeated."""
+    before = [draw(st.sampled_from(["", "}", f"line {number}"])) for number in range(draw(st.integers(0, 25)))]
+    after = list(before)
+    for _ in range(draw(st.integers(0, 4))):
+        low, size = draw(st.integers(0, len(after))), draw(st.integers(0, 6))
+        piece = after[low : low + size]
+        if draw(st.booleans()):
+            del after[low : low + size]
+        to = draw(st.integers(0, len(after)))
+        after[to:to] = draw(st.sampled_from([piece, ["", "new"], ["}", ""], before[:3]]))
+    return before, after
+
+
+def unanchored(a: list[str], b: list[str], once: set[str]) -> tuple[list[Any], int]:
+    return [], len(a)
+
+
+@given(edited_lines(), st.sampled_from([10**9, 10**9, 1_000, 3_000]))
+def test_what_stands_once_settles_windows_and_changes_no_answer(lines: tuple[list[str], list[str]], steps: int) -> None:
+    before, after = lines
+    found, left = MODULE._metered_matches(before, after, steps)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MODULE, "_anchored", unanchored)
+        assert MODULE._metered_matches(before, after, steps) == (found, left)
+    if left >= 0:
+        matcher = SequenceMatcher(None, before, after, autojunk=False)
+        places = {(i + n, j + n) for i, j, size in matcher.get_matching_blocks() for n in range(size)}
+        assert {(i + n, j + n) for i, j, size in found for n in range(size)} == places
+
+
+def test_only_what_nothing_settles_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched = []
+
+    class Seen(SequenceMatcher):  # type: ignore[type-arg]
+        def find_longest_match(self, alo: int, ahi: int, blo: int, bhi: int) -> Any:  # type: ignore[override]
+            searched.append((ahi - alo, bhi - blo))
+            return super().find_longest_match(alo, ahi, blo, bhi)
+
+    monkeypatch.setattr(MODULE, "_fast_matcher", lambda: Seen)
+    before = [f"line {number}" if number % 5 else "" for number in range(1_000)]
+    after = [*before[500:600], *before[:500], "new", *before[600:700], "newer", *before[701:]]
+    found, _ = MODULE._metered_matches(before, after, MODULE.STEPS)
+    # The hundred lines that moved are lost, and of line 700, which is empty, and "newer" nothing is the same.
+    assert found == [(0, 100, 500), (600, 601, 100), (701, 702, 299)]
+    assert searched == [(1, 1), (100, 1)]
+
+
 @given(pairs)
 def test_a_search_never_costs_more_than_its_bound(pair: tuple[str, str]) -> None:
     a, b = pair

@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalr.errors import InputError
@@ -104,13 +104,13 @@ def align(before: str, after: str) -> Alignment:
     in_runs = inside.in_order
     if in_runs is None:
         in_runs = [_anywhere(a, b) for a, b in inside.tokens]
-    matches = lines.equal + [
-        (start_a + at_a, start_b + at_b, size)
+    inside_runs = [
+        (start_a + i, start_b + j, size)
         for (start_a, start_b), found in zip(lines.starts, in_runs, strict=True)
-        for at_a, at_b, size in found
+        for i, j, size in found
         if size
     ]
-    return Alignment(sorted(matches), inside.method)
+    return Alignment(sorted(lines.equal + inside_runs), inside.method)
 
 
 def changed_at_least(before: str, after: str, threshold: float, *, normalize: bool = False) -> Decision:
@@ -162,7 +162,8 @@ class _Lines(NamedTuple):
     aligned: bool
 
 
-# A draft and what became of it are compared by more than one measure, with another pair in between.
+# More than one measure compares a draft with what became of it, and one of them another pair in between. Texts may be
+# large, and these stay in memory: no more than those two.
 @lru_cache(maxsize=2)
 def _align_lines(before: str, after: str, steps: int) -> _Lines:
     a, b = before.splitlines(keepends=True), after.splitlines(keepends=True)
@@ -245,30 +246,72 @@ def _metered_matches(a: Sequence[str], b: Sequence[str], left: int) -> tuple[lis
     """The matching blocks, and how many steps are left; a negative number says that the search was given up."""
     import difflib
 
-    count = Counter(b)
-    equal_pairs = sum(times * count[item] for item, times in Counter(a).items())
+    count_a, count_b = Counter(a), Counter(b)
+    equal_pairs = sum(times * count_b[item] for item, times in count_a.items())
     # For each item of a, cydifflib clears a row as long as b. difflib does not, and wins where few pairs are equal.
     sparse = len(a) * len(b) > 8_000 * (equal_pairs + len(a))
     matcher, steps = (difflib.SequenceMatcher, _sparse_steps) if sparse else (_fast_matcher(), _steps)
     if steps(len(a), len(b), equal_pairs) > left:
         return [], -1
-    pairs_before = [0, *accumulate(count[item] for item in a)]
+    pairs_before = [0, *accumulate(count_b[item] for item in a)]
     longest_match = matcher(None, a, b, False).find_longest_match
+    # The steps are counted as if every window were searched, so that what settles one sooner changes no answer.
+    anchored, longest_other = _anchored(a, b, {item for item in count_a if count_a[item] == count_b[item] == 1})
     found: list[Match] = []
-    windows = [(0, len(a), 0, len(b))]
+    windows = [(0, len(a), 0, len(b), anchored)]
     while windows:
-        low_a, high_a, low_b, high_b = windows.pop()
+        low_a, high_a, low_b, high_b, anchored = windows.pop()
         left -= steps(high_a - low_a, high_b - low_b, pairs_before[high_a] - pairs_before[low_a])
         if left < 0:
             return [], left
-        i, j, size = longest_match(low_a, high_a, low_b, high_b)
+        cut = (_cut(match, low_a, high_a, low_b, high_b) for match in anchored)
+        anchored = [match for match in cut if match[2] > longest_other]
+        if anchored:
+            i, j, size = min(anchored, key=_longest_first)
+        else:
+            i, j, size = longest_match(low_a, high_a, low_b, high_b)
         if size:
             found.append((i, j, size))
             if low_a < i and low_b < j:
-                windows.append((low_a, i, low_b, j))
+                windows.append((low_a, i, low_b, j, anchored))
             if i + size < high_a and j + size < high_b:
-                windows.append((i + size, high_a, j + size, high_b))
+                windows.append((i + size, high_a, j + size, high_b, anchored))
     return sorted(found), left
+
+
+def _anchored(a: Sequence[str], b: Sequence[str], once: set[str]) -> tuple[list[Match], int]:
+    """The matches around each item that either side holds once, as long as they get, and the most any other can be.
+
+    Such an item can be matched in one way only, and a match without one is no longer than the longest stretch without
+    one. So where the longest of these matches in a window is longer than that, it is the one that difflib finds there.
+    """
+    place = {item: j for j, item in enumerate(b) if item in once}
+    anchors = [i for i, item in enumerate(a) if item in once]
+    longest_other = max(later - i - 1 for i, later in pairwise([-1, *anchors, len(a)]))
+    found: list[Match] = []
+    high = 0
+    for i in anchors:
+        if i < high:
+            continue  # it is in the match around the one before
+        across = place[a[i]] - i
+        low, high = i, i + 1
+        while low and low + across and a[low - 1] == b[low + across - 1]:
+            low -= 1
+        while high < len(a) and high + across < len(b) and a[high] == b[high + across]:
+            high += 1
+        found.append((low, low + across, high - low))
+    return found, longest_other
+
+
+def _cut(match: Match, low_a: int, high_a: int, low_b: int, high_b: int) -> Match:
+    """The part of a match that is inside a window; its size is below 1 where there is none."""
+    i, j, size = match
+    late = max(0, low_a - i, low_b - j)
+    return i + late, j + late, min(size, high_a - i, high_b - j) - late
+
+
+def _longest_first(match: Match) -> tuple[int, int]:
+    return -match[2], match[0]
 
 
 def _steps(rows: int, width: int, equal_pairs: int) -> int:
@@ -310,7 +353,7 @@ def _in_order(a: list[str], b: list[str]) -> list[Match]:
     shared = (Counter(a) & Counter(b)).most_common()
     number = {token: place for place, (token, _) in enumerate(shared, start=2)}
     edits = Levenshtein.editops([number.get(token, 0) for token in a], [number.get(token, 1) for token in b])
-    at_a, at_b = [0, *accumulate(map(len, a))], [0, *accumulate(map(len, b))]
+    at_a, at_b = _starts(a), _starts(b)
     return [(at_a[i], at_b[j], at_a[i + size] - at_a[i]) for i, j, size in edits.as_matching_blocks()]
 
 
@@ -334,10 +377,15 @@ def _shared_anywhere(a: list[str], b: list[str]) -> Counter[_Token]:
 
 def _first_places(tokens: list[str], shared: Counter[_Token]) -> dict[_Token, list[int]]:
     places: dict[_Token, list[int]] = {token: [] for token in shared}
-    for token, place in zip(_with_next_two(tokens), accumulate(map(len, tokens), initial=0), strict=False):
+    for token, place in zip(_with_next_two(tokens), _starts(tokens), strict=False):
         if token in places and len(places[token]) < shared[token]:
             places[token].append(place)
     return places
+
+
+def _starts(tokens: list[str]) -> list[int]:
+    """Where each token begins, in characters, and where the last one ends."""
+    return [0, *accumulate(map(len, tokens))]
 
 
 def _with_next_two(tokens: list[str]) -> Iterator[_Token]:
