@@ -233,10 +233,10 @@ def test_grouping_is_that_of_a_dictionary(given_rows: list[tuple[str, str | None
 
 def test_a_column_that_is_needed_and_missing_is_named_with_those_there_are_and_what_to_write() -> None:
     with pytest.raises(InputError) as raised:
-        read_frame(pd.DataFrame({"ticket": ["t"], "sent_at": [START], "channel": ["mail"]}))
+        read_frame(pd.DataFrame({"ticket": ["t"], "customer": ["ada"], "sent_at": [START], "channel": ["mail"]}))
     assert str(raised.value) == (
-        "the pandas frame has no column 'id' and no column 'at' and no column 'role'; its columns: 'ticket', "
-        "'sent_at', 'channel'. Say which is which: columns={'id': 'ticket', 'at': 'sent_at', 'role': '...'}"
+        "the pandas frame has no columns 'id', 'at', 'role'; its columns: 'ticket', 'customer', 'sent_at', 'channel'. "
+        "Say which is which: columns={'id': 'ticket', 'user': 'customer', 'at': 'sent_at', 'role': '...'}"
     )
 
 

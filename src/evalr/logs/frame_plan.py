@@ -87,12 +87,14 @@ TEXTS = ("text", "request", "result")
 NAMES = ("id", "user", "arm", "kind", "ref", "turn_id", "revision_id")
 
 _GUESSES = {
-    "id": ("session_id", "session", "conversation_id", "conversation", "thread_id", "thread", "ticket_id", "ticket",
-           "chat_id", "trace_id", "case_id", "document_id", "document", "doc_id", "path"),
-    "at": ("timestamp", "time", "ts", "created_at", "created", "sent_at", "datetime", "when"),
-    "role": ("author", "sender", "speaker", "actor", "author_type", "sender_type", "from", "who", "by"),
-    "text": ("content", "message", "body", "utterance"),
-}  # fmt: skip
+    "id": "session_id session conversation_id conversation thread_id thread ticket_id ticket chat_id trace_id case_id "
+    "document_id document doc_id path",
+    "user": "user_id customer_id customer client_id client person username",
+    "at": "timestamp time ts created_at created sent_at sent datetime date when",
+    "role": "author sender speaker actor author_type sender_type from who by",
+    "text": "content message body utterance",
+}
+"""What other logs call the fields that a frame cannot do without, or should not."""
 
 
 class Plan(NamedTuple):
@@ -147,17 +149,22 @@ def _missing_words(table: Table, missing: list[str], columns: Mapping[str, Hasha
     known = ", ".join(_shown(name) for name in table.names[:COLUMNS_NAMED]) or "none"
     hidden = len(table.names) - COLUMNS_NAMED
     more = f" and {hidden:,} more" if hidden > 0 else ""
-    free = {str(name).casefold(): name for name in table.names if name not in columns.values()}
-    mapping = {**columns, **{field: _guess(field, free) for field in missing}}
-    shown = ", ".join(f"{field!r}: {_shown(name)}" for field, name in mapping.items())
+    shown = ", ".join(f"{field!r}: {_shown(name)}" for field, name in _suggested(table, missing, columns).items())
     return (
-        f"the {table.what} has no column {' and no column '.join(map(repr, missing))}; its columns: {known}{more}"
-        f"{_index_words(table)}. Say which is which: columns={{{shown}}}"
+        f"the {table.what} has no {'column' if len(missing) == 1 else 'columns'} {', '.join(map(repr, missing))}; its "
+        f"columns: {known}{more}{_index_words(table)}. Say which is which: columns={{{shown}}}"
     )
 
 
-def _guess(field: str, free: Mapping[str, Hashable]) -> Hashable:
-    return next((free[name] for name in _GUESSES[field] if name in free), "...")
+def _suggested(table: Table, missing: list[str], columns: Mapping[str, Hashable]) -> dict[str, Hashable]:
+    """What was said, and a guess for each field that is missing; for the user, who is no must, only a likely one."""
+    free = {str(name).casefold(): name for name in table.names if name not in columns.values()}
+    suggested = dict(columns)
+    for field, names in _GUESSES.items():
+        guess = next((free[name] for name in names.split() if name in free), "...")
+        if field in missing or (field == "user" and "user" not in {*columns, *table.names} and guess != "..."):
+            suggested[field] = guess
+    return suggested
 
 
 def _index_words(table: Table) -> str:
