@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable
 from contextlib import suppress
+from sys import getsizeof
 from threading import Lock
 
 from evalr.errors import LogError
 from evalr.logs.git.repository import Repository
 
+LARGEST = 1 << 20
+"""Bytes. Larger files are data, whatever they are called."""
+
 REMEMBERED = 16 << 20
-"""Bytes of texts that are kept in case they are asked for again soon."""
+"""Bytes of memory for texts that are kept in case they are asked for again soon."""
 
 
 class Blobs:
@@ -22,6 +27,7 @@ class Blobs:
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
         self._process: subprocess.Popen[bytes] | None = None
+        self._owner = os.getpid()
         self._lock = Lock()
         self._texts: OrderedDict[bytes, str] = OrderedDict()
         self._size = 0
@@ -29,13 +35,8 @@ class Blobs:
     def sizes(self, names: Iterable[bytes]) -> dict[bytes, int]:
         """The bytes of each blob that is there; one that is missing, or is no blob, has none."""
         asked = list(dict.fromkeys(names))
-        lines = self._repository.run(
-            "cat-file",
-            "--batch-check=%(objecttype) %(objectsize)",
-            "--buffer",
-            given=(name + b"\n" for name in asked),
-        )
-        answers = b"".join(lines).splitlines()
+        command = ("cat-file", "--batch-check=%(objecttype) %(objectsize)", "--buffer")
+        answers = self._repository.answers(*command, given=map(bytes.decode, asked))
         sizes: dict[bytes, int] = {}
         for name, answer in zip(asked, answers, strict=True):
             kind, _, size = answer.partition(b" ")
@@ -69,41 +70,60 @@ class Blobs:
 
     def _remember(self, name: bytes, text: str) -> None:
         self._texts[name] = text
-        self._size += len(text)
+        self._size += getsizeof(text)
         while self._size > REMEMBERED and len(self._texts) > 1:
-            self._size -= len(self._texts.popitem(last=False)[1])
+            self._size -= getsizeof(self._texts.popitem(last=False)[1])
 
     def _read(self, name: bytes) -> bytes:
-        process = self._process
-        if process is None or process.poll() is not None:
-            process = self._process = self._repository.popen(
+        process = self._running()
+        content = None
+        try:
+            content = _answer(process, name)
+        finally:
+            if content is None:  # also when interrupted: what is left of the answer must not be taken for the next one
+                self._process = None
+                _end(process, self._owner)
+        if content is None:
+            raise LogError(f"{self._repository.path}: the object {name.decode()} cannot be read")
+        return content
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        """A git that answers. A forked process needs its own: two that ask one would get each other's answers."""
+        if self._process is None or self._owner != os.getpid():
+            self._process = self._repository.popen(
                 ("cat-file", "--batch"), given=subprocess.PIPE, errors=subprocess.DEVNULL
             )
-            weakref.finalize(self, _end, process)
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            process.stdin.write(name + b"\n")
-            process.stdin.flush()
-            head = process.stdout.readline().split()
-            if len(head) == 3 and head[1] == b"blob":
-                content = process.stdout.read(int(head[2]) + 1)
-                if len(content) == int(head[2]) + 1:
-                    return content[:-1]
-        except BrokenPipeError:
-            """git gave up on what it was asked for, as the next lines tell."""
-        _end(process)
-        self._process = None
-        raise LogError(f"{self._repository.path}: the object {name.decode()} cannot be read")
+            self._owner = os.getpid()
+            weakref.finalize(self, _end, self._process, self._owner)
+        return self._process
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _answer(process: subprocess.Popen[bytes], name: bytes) -> bytes | None:
+    """The content of a blob, None where git has none to give."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(name + b"\n")
+        process.stdin.flush()
+        head = process.stdout.readline().split()
+        if len(head) != 3 or head[:2] != [name, b"blob"]:
+            return None
+        size = int(head[2])
+        content = process.stdout.read(size + 1)
+        return content[:size] if len(content) == size + 1 else None
+    except BrokenPipeError:
+        return None  # git gave up on what it was asked for
+
+
+def _end(process: subprocess.Popen[bytes], owner: int) -> None:
+    """End a process where this one began it. Forked ones only let go of its pipes."""
     for pipe in (process.stdin, process.stdout):
         if pipe is not None and not pipe.closed:
             with suppress(BrokenPipeError):  # what was left to write is for nobody
                 pipe.close()
-    process.terminate()
-    process.wait()
+    if owner == os.getpid():
+        process.terminate()
+        process.wait()
 
 
 def _decoded(content: bytes) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import count, groupby
+from operator import attrgetter
+from typing import NamedTuple
 
 from evalr.errors import LogError
 from evalr.logs.git.commits import Commit
@@ -17,6 +20,10 @@ MOST_RENAMES = 1000
 
 SIMILAR = "-M50%"
 SAME = "-M100%"
+
+MOST_FAILURES = 1000
+MOST_FAILURES_OF_RENAMES = 50
+"""After so many, texts are taken to be missing all over, and no more are asked for."""
 
 
 @dataclass(slots=True)
@@ -39,42 +46,127 @@ class Change:
     mode: bytes
 
 
-def read_changes(repository: Repository, commits: Sequence[Commit]) -> tuple[list[Change], bool]:
-    """What the commits changed, in their order, and whether renames with edits could be followed.
+class Changes(NamedTuple):
+    """What commits changed, in their order, and what could not be read of it.
 
-    That takes the texts, which a partial clone may lack. Renames that left the text alone are followed anyway.
+    Attributes:
+        read: the changes.
+        unread: places of commits of which git cannot tell what they changed: directories are missing or damaged.
+        as_they_are: whether somewhere, for lack of texts, renames were only followed where the text stayed the same.
+    """
+
+    read: list[Change]
+    unread: list[int]
+    as_they_are: bool
+
+
+def read_changes(repository: Repository, commits: Sequence[Commit]) -> Changes:
+    """What commits changed.
+
+    Git gives up at the first commit for which it lacks an object. What it did not come to is asked for again: that
+    commit by itself, with renames for which no text is needed, and then those after it.
 
     Raises:
-        LogError: git cannot say, such as where whole directories are missing.
+        LogError: that happens too often.
     """
-    try:
-        return list(_changes(repository, commits, SIMILAR)), True
-    except LogError:
-        return list(_changes(repository, commits, SAME)), False
-
-
-def _changes(repository: Repository, commits: Sequence[Commit], renames: str) -> Iterator[Change]:
-    arguments = ("diff-tree", "--stdin", "-r", "-z", "--raw", "--root", renames, f"-l{MOST_RENAMES}")
-    fields = repository.run(*arguments, given=(f"{commit.hash}\n".encode() for commit in commits))
-    places = {commit.hash.encode(): place for place, commit in enumerate(commits)}
-    names: dict[bytes, bytes] = {}  # each path and blob once, however often it is named
-    place = 0
-    for field in fields:
-        if not field.startswith(b":"):
-            place = places[field]
+    read: list[Change] = []
+    unread: list[int] = []
+    as_they_are = False
+    renames = SIMILAR
+    places = list(range(len(commits)))
+    for failures in count():
+        done, error = _read(repository, commits, places, (renames,), read)
+        places = places[done:]
+        if error is None:
+            break
+        if failures == 0:
+            rootless = _rootless(repository, commits, places)
+            unread += (place for place in places if place in rootless)
+            places = [place for place in places if place not in rootless]
             continue
-        old_mode, new_mode, old, new, status = field[1:].split(b" ")
-        old_path = next(fields)
-        path = next(fields) if status[:1] in b"RC" else old_path
-        mode = old_mode if new_mode.startswith(NOTHING) else new_mode
-        yield Change(
-            commit=place,
-            path=names.setdefault(path, path),
-            old_path=names.setdefault(old_path, old_path),
-            old=_blob(old_mode, names.setdefault(old, old)),
-            new=_blob(new_mode, names.setdefault(new, new)),
-            mode=mode[:3],
-        )
+        if failures > MOST_FAILURES:
+            raise error
+        if failures > MOST_FAILURES_OF_RENAMES:
+            renames = SAME
+        if renames == SAME or _read(repository, commits, places[:1], (SAME,), read).error is not None:
+            unread.append(places[0])
+        as_they_are = True
+        places = places[1:]
+    return Changes(_with_moves(repository, commits, read), sorted(unread), as_they_are)
+
+
+class _Done(NamedTuple):
+    commits: int
+    error: LogError | None
+
+
+def _read(
+    repository: Repository, commits: Sequence[Commit], places: Sequence[int], options: Sequence[str], into: list[Change]
+) -> _Done:
+    """Add the changes of the commits at these places. Returns how many of those git came to, and why it gave up."""
+    arguments = ("diff-tree", "--stdin", "-r", "-z", "--raw", "--root", "--always", *options, f"-l{MOST_RENAMES}")
+    fields = repository.run(*arguments, given=(f"{commits[place].hash}\n".encode() for place in places))
+    names: dict[bytes, bytes] = {}  # each path and blob once, however often it is named
+    done = 0
+    try:
+        for field in fields:
+            if not field.startswith(b":"):
+                done += 1  # each commit is told, in this order, also where it changed nothing
+                continue
+            old_mode, new_mode, old, new, status = field[1:].split(b" ")
+            old_path = next(fields)
+            path = next(fields) if status[:1] in b"RC" else old_path
+            mode = old_mode if new_mode.startswith(NOTHING) else new_mode
+            change = Change(
+                commit=places[done - 1],
+                path=names.setdefault(path, path),
+                old_path=names.setdefault(old_path, old_path),
+                old=_blob(old_mode, names.setdefault(old, old)),
+                new=_blob(new_mode, names.setdefault(new, new)),
+                mode=mode[:3],
+            )
+            into.append(change)
+    except LogError as error:
+        return _Done(done, error)
+    return _Done(done, None)
+
+
+def _rootless(repository: Repository, commits: Sequence[Commit], places: Sequence[int]) -> set[int]:
+    """Of these places those of commits whose files cannot be listed at all, or those before, as in a treeless clone."""
+    asked = [
+        (place, f"{name}^{{tree}}") for place in places for name in (commits[place].hash, commits[place].parent) if name
+    ]
+    there = repository.answers("cat-file", "--batch-check", "--buffer", given=(name for _, name in asked))
+    return {place for (place, _), answer in zip(asked, there, strict=True) if answer.split(b" ")[1:2] != [b"tree"]}
+
+
+def _with_moves(repository: Repository, commits: Sequence[Commit], changes: list[Change]) -> list[Change]:
+    """The same changes, with renames also found where something else came to be at the old name in the same commit.
+
+    Git compares the texts of all that a commit changed for that; here only where a whole text came to be elsewhere.
+    """
+    by_commit = {number: list(group) for number, group in groupby(changes, key=attrgetter("commit"))}
+    moving = [number for number, group in by_commit.items() if _may_move(group)]
+    found: list[Change] = []
+    if not moving or _read(repository, commits, moving, (SIMILAR, "-B"), found).error is not None:
+        return changes
+    moved = groupby(found, key=attrgetter("commit"))
+    by_commit |= {number: _moved(list(group)) for number, group in moved}
+    return [change for group in by_commit.values() for change in group]
+
+
+def _may_move(changes: Sequence[Change]) -> bool:
+    edited = {change.old for change in changes if change.old is not None and change.new is not None}
+    return any(change.new in edited and change.new != change.old for change in changes)
+
+
+def _moved(changes: Sequence[Change]) -> list[Change]:
+    """Where the text of a file that has a new one went elsewhere, the new one is another file's beginning."""
+    gone = {change.old_path for change in changes if change.path != change.old_path}
+    return [
+        replace(change, old=None) if change.path == change.old_path and change.path in gone else change
+        for change in changes
+    ]
 
 
 def _blob(mode: bytes, name: bytes) -> bytes | None:

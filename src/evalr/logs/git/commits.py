@@ -25,12 +25,14 @@ class Commit:
 
     Attributes:
         hash: its name.
+        parent: its parent's; empty where it has none.
         at: when it was made, None where that cannot be.
         wrote: who wrote it.
         origin: the same for the same change picked onto another branch: its author and when they wrote it.
     """
 
     hash: str
+    parent: str
     at: datetime | None
     wrote: Wrote
     origin: int
@@ -77,7 +79,7 @@ def read_commits(repository: Repository, tip: str, *, agents: Agents, time: Time
             commits.cut.append(name)
         else:
             made = moment(authored) if time == "author" else at
-            commits.read.append(Commit(name, made, wrote, hash((author, address, authored))))
+            commits.read.append(Commit(name, parents, made, wrote, hash((author, address, authored))))
     return commits
 
 

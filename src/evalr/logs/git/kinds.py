@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 LOCKFILE, VENDORED, GENERATED, BINARY = "lockfile", "vendored file", "generated file", "binary file"
 
@@ -53,18 +54,19 @@ HEAD = 8_000
 """How much of a text is looked at to say what it is: what git looks at for a NUL, which no text has."""
 
 
-def kind_by_name(path: str) -> str | None:
-    """What kind of file it is by its name, where that is one that nobody writes by hand."""
+def kinds_by_name(path: str) -> Iterator[str]:
+    """What kinds of file it is by its name, of those that nobody writes by hand."""
     *folders, name = path.casefold().split("/")
     if name in _LOCKFILES or name.endswith((".lock", "-lock.json")):
-        return LOCKFILE
+        yield LOCKFILE
     if not _VENDORED.isdisjoint(folders):
-        return VENDORED
-    return GENERATED if name.endswith(_GENERATED) else None
+        yield VENDORED
+    if name.endswith(_GENERATED):
+        yield GENERATED
 
 
 def kind_by_text(text: str) -> str | None:
-    """The same by how a text begins."""
+    """What kind it is by how its text begins."""
     head = text[:HEAD]
     if "\0" in head:
         return BINARY

@@ -19,13 +19,13 @@ from evalr.errors import InputError, LogError
 from evalr.input_fields import Attributes
 from evalr.inputs import History, Revision, Role, StoredRevision
 from evalr.logs.git.agents import NO_AUTHOR, load_agents
-from evalr.logs.git.attributes import kinds_by_attribute
-from evalr.logs.git.blobs import Blobs
-from evalr.logs.git.changes import FILE, SUBMODULE, SYMLINK, Change, read_changes
+from evalr.logs.git.attributes import Said, kinds_by_attribute
+from evalr.logs.git.blobs import LARGEST, Blobs
+from evalr.logs.git.changes import FILE, SUBMODULE, SYMLINK, Change, Changes, read_changes
 from evalr.logs.git.commits import ABSURD_TIME, Commit, Commits, TimeOf, read_commits
-from evalr.logs.git.kinds import kind_by_name, kind_by_text
+from evalr.logs.git.kinds import kind_by_text, kinds_by_name
 from evalr.logs.git.lines import Line, lines, link, times_in_order
-from evalr.logs.git.reformatting import IGNORE_LIST, MANY, listed, only_reformats
+from evalr.logs.git.reformatting import IGNORE_LIST, listed, only_reformats
 from evalr.logs.git.repository import Repository, find_places, repository_around
 from evalr.logs.log import Item, Log
 from evalr.quoting import quoted
@@ -33,12 +33,11 @@ from evalr.quoting import quoted
 SHORT = 12
 """How much of a commit's hash names it."""
 
-LARGEST = 1 << 20
-"""Bytes. Larger files are data, whatever they are called."""
-
 MERGE, MERGED, EDGE = "merge commit", "text of a merge", "commit at the edge of a shallow clone"
-PICKED, REFORMATTED, PEOPLES = "change picked again", "mass reformatting", "of text that no agent wrote"
+PICKED, REFORMATTED = "change picked again", "mass reformatting"
+PEOPLES, ASIDE = "of text that no agent wrote", "edit of the same text on another branch"
 MISSING, TOO_LARGE = "missing object", "file over 1 MiB"
+
 TO_EXPLAIN = 0.05
 """The claim to a directory inside a repository, for which the error says what to give instead."""
 
@@ -84,7 +83,7 @@ class GitReader:
         if time not in ("author", "commit"):
             raise InputError(f"time={time!r} must be 'author' or 'commit'")
         items = partial(_items, path, time, rev, agents)
-        return Log(str(path), self.name, items, strict=strict, noun="revision", cluster="path")
+        return Log(str(path), self.name, items, strict=strict, noun="revision", cluster="path", holds_results=False)
 
 
 reader = GitReader()
@@ -96,15 +95,13 @@ def _items(path: Path, time: TimeOf, rev: str, agents: str | None, log: Log) -> 
     tip = repository.commit(rev)
     commits = read_commits(repository, tip, agents=table, time=time)
     _take_note(commits, log)
-    changes, with_edits = read_changes(repository, commits.read)
-    if not with_edits:
-        log.notes.append("objects are missing, so renames are followed only where the text stayed the same")
-    walk = _Walk(changes, commits.read, repository.files(tip) if changes else {})
+    changes = read_changes(repository, commits.read)
+    _take_note_of_missing(changes, commits, log)
     blobs = Blobs(repository)
+    walk = _Walk(changes.read, commits.read, _newest_files(repository, tip, log) if changes.read else {})
     walk.stop_at_missing_texts(blobs)
     walk.stop_at_reformatting(blobs)
-    kinds = kinds_by_attribute(repository, walk.files, [line.path for line in walk.lines])
-    yield from _histories(walk, kinds, blobs, log)
+    yield from _histories(walk, _attributes(repository, walk, log), blobs, log)
 
 
 def _take_note(commits: Commits, log: Log) -> None:
@@ -123,18 +120,46 @@ def _take_note(commits: Commits, log: Log) -> None:
             log.leave_out(reason, name[:SHORT])
 
 
+def _take_note_of_missing(changes: Changes, commits: Commits, log: Log) -> None:
+    if changes.as_they_are:
+        log.notes.append("objects are missing, so not all renames are followed where the text changed as well")
+    log.records += len(changes.unread)
+    for place in changes.unread:
+        log.skip(MISSING, commits.read[place].hash[:SHORT])
+
+
+def _newest_files(repository: Repository, tip: str, log: Log) -> dict[bytes, bytes] | None:
+    try:
+        return repository.files(tip)
+    except LogError:
+        log.notes.append("directories of the newest commit are missing, so nothing is known to stand to this day")
+        return None
+
+
+def _attributes(repository: Repository, walk: _Walk, log: Log) -> dict[bytes, Said]:
+    try:
+        return kinds_by_attribute(repository, walk.files, [line.path for line in walk.lines])
+    except LogError as error:
+        log.notes.append(f"its .gitattributes are not heeded ({error})")
+        return {}
+
+
 class _Walk:
     """The changes that count, on lines of which each has an agent's.
 
     Attributes:
+        files: those of the newest commit, each with its blob; none where `knows_newest` is False.
         links: how the changes follow each other.
         stops: the places of changes that do not count, and why.
         lines: those with an agent's change.
     """
 
-    def __init__(self, changes: Sequence[Change], commits: Sequence[Commit], files: Mapping[bytes, bytes]) -> None:
-        self.changes, self.commits, self.files = changes, commits, files
-        self.links = link(changes, [commits[change.commit].origin for change in changes], files)
+    def __init__(
+        self, changes: Sequence[Change], commits: Sequence[Commit], files: Mapping[bytes, bytes] | None
+    ) -> None:
+        self.changes, self.commits, self.files = changes, commits, files or {}
+        self.knows_newest = files is not None
+        self.links = link(changes, [commits[change.commit].origin for change in changes], self.files)
         self.stops: dict[int, str] = {}
         for place, change in enumerate(changes):
             commit = commits[change.commit]
@@ -183,45 +208,42 @@ class _Walk:
 
     def stop_at_reformatting(self, blobs: Blobs) -> None:
         """Take off what commits changed that only reformatted many files, by their texts or the repository's list."""
-        ignored = self.files.get(IGNORE_LIST)
-        named = set(listed(blobs.text(ignored))) if ignored else set()
+        named = _listed(self.files.get(IGNORE_LIST), blobs)
         asked = {self.changes[place].commit for line in self.lines for place in line.steps}
         found: dict[int, str] = {}
         for number, group in groupby(enumerate(self.changes), key=lambda item: item[1].commit):
             if number not in asked:
                 continue
             changes = list(group)
-            if self.commits[number].hash in named or _only_reformats([change for _, change in changes], blobs):
+            if self.commits[number].hash in named or only_reformats([change for _, change in changes], blobs):
                 found |= dict.fromkeys((place for place, _ in changes), REFORMATTED)
         self.stop_at({place: reason for place, reason in found.items() if place not in self.stops})
 
 
-def _only_reformats(changes: Sequence[Change], blobs: Blobs) -> bool:
-    if len(changes) < MANY:
-        return False
+def _listed(name: bytes | None, blobs: Blobs) -> set[str]:
     try:
-        return only_reformats(changes, blobs.content)
+        return set() if name is None else set(listed(blobs.text(name)))
     except LogError:
-        return False  # a text of it is missing, so nobody can say
+        return set()  # a partial clone may lack the list, and what is on it is judged by its texts
 
 
-def _histories(walk: _Walk, kinds: Mapping[bytes, str | None], blobs: Blobs, log: Log) -> Iterator[History]:
+def _histories(walk: _Walk, attributes: Mapping[bytes, Said], blobs: Blobs, log: Log) -> Iterator[History]:
     """The history of each line, and the account of every change, on a line or not."""
     unseen = {place for place, change in enumerate(walk.changes) if change.old != change.new or change.mode != FILE}
     log.records += len(unseen)
     taken: Counter[str] = Counter()
+    agents: set[int] = set()  # changes that an agent made, and those of what it left
 
     def leave_out(place: int, reason: str) -> None:
         where = f"{quoted(_text(walk.changes[place].path))} at {walk.commit_of(place).hash[:SHORT]}"
-        (log.skip if reason in FAULTS else log.leave_out)(reason, where)
+        _leave_out(log, reason, where)
         unseen.discard(place)
 
     for place, reason in walk.stops.items():
         if place in unseen:
             leave_out(place, reason)
     for line in walk.lines:
-        kind = kinds[line.path] if line.path in kinds else kind_by_name(_text(line.path))
-        kind = kind or _kind_by_text(line, walk, blobs)
+        kind = _kind(line, attributes.get(line.path, Said()), walk, blobs)
         if kind is not None:
             for place in line.steps:
                 leave_out(place, kind)
@@ -229,19 +251,38 @@ def _histories(walk: _Walk, kinds: Mapping[bytes, str | None], blobs: Blobs, log
         first = walk.first_agents(line) or 0
         kept = line.steps[max(0, first - 1) :]
         unseen.difference_update(kept)
+        agents.update(line.steps[first:])
         if not line.whole and line.cut is None:
             log.records += 1
-            log.leave_out(MERGED, f"{quoted(_text(line.path))} after {walk.commit_of(kept[-1]).hash[:SHORT]}")
+            where = f"{quoted(_text(line.path))} after {walk.commit_of(kept[-1]).hash[:SHORT]}"
+            _leave_out(log, MERGED if walk.knows_newest else MISSING, where)
         yield _history(line, kept, walk, blobs, log, taken)
     for place in sorted(unseen):
-        leave_out(place, PEOPLES)
+        aside = walk.links.befores[place] in agents
+        if aside:
+            agents.add(place)
+        leave_out(place, ASIDE if aside else PEOPLES)
+
+
+def _leave_out(log: Log, reason: str, where: str) -> None:
+    (log.skip if reason in FAULTS else log.leave_out)(reason, where)
+
+
+def _kind(line: Line, said: Said, walk: _Walk, blobs: Blobs) -> str | None:
+    """What kind of file a line is of, where it is one that nobody writes by hand; what is said of it goes first."""
+    named = (kind for kind in kinds_by_name(_text(line.path)) if kind not in said.denied)
+    kind = said.kind or next(named, None) or _kind_by_text(line, walk, blobs)
+    return None if kind in said.denied else kind
 
 
 def _kind_by_text(line: Line, walk: _Walk, blobs: Blobs) -> str | None:
-    """What kind of file a line is of, by the first text that an agent wrote of it."""
+    """The same by the first text that an agent wrote of it."""
     texts = (walk.changes[place].new for place in line.steps if walk.commit_of(place).wrote.role == "agent")
     name = next((name for name in texts if name is not None), None)
-    return None if name is None else kind_by_text(blobs.text(name))
+    try:
+        return None if name is None else kind_by_text(blobs.text(name))
+    except LogError:
+        return MISSING  # it was there, but is damaged
 
 
 def _history(line: Line, kept: Sequence[int], walk: _Walk, blobs: Blobs, log: Log, taken: Counter[str]) -> History:

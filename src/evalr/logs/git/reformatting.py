@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
+from evalr.errors import LogError
+from evalr.logs.git.blobs import LARGEST, Blobs
 from evalr.logs.git.changes import Change
 
 MANY = 20
@@ -19,18 +21,28 @@ IGNORE_LIST = b".git-blame-ignore-revs"
 """The file in which a repository may itself name such commits."""
 
 
-def only_reformats(changes: Sequence[Change], read: Callable[[bytes], bytes]) -> bool:
+def only_reformats(changes: Sequence[Change], blobs: Blobs) -> bool:
     """Whether a commit with these changes only moved and formatted text, judged by a few of its files.
 
     Nine of ten that are looked at must hold the same characters before and after, whatever their order, but for blanks,
-    quotes and brackets.
+    quotes and brackets. A file that is too large, or is missing, does not.
     """
     edits = [(change.old, change.new) for change in changes if change.old and change.new and change.old != change.new]
     if len(edits) < MANY:
         return False
     sample = edits[:: max(1, len(edits) // LOOKED_AT)][:LOOKED_AT]
-    same = sum(_letters(read(old)) == _letters(read(new)) for old, new in sample)
+    sizes = blobs.sizes(name for edit in sample for name in edit)
+    same = sum(
+        all(sizes.get(name, LARGEST + 1) <= LARGEST for name in edit) and _same_letters(*edit, blobs) for edit in sample
+    )
     return same >= SHARE * len(sample)
+
+
+def _same_letters(old: bytes, new: bytes, blobs: Blobs) -> bool:
+    try:
+        return _letters(blobs.content(old)) == _letters(blobs.content(new))
+    except LogError:
+        return False  # it is damaged, so nobody can say
 
 
 def _letters(text: bytes) -> bytes:
@@ -39,5 +51,5 @@ def _letters(text: bytes) -> bytes:
 
 def listed(text: str) -> Iterable[str]:
     """The commits that an ignore list names."""
-    words = (line.partition("#")[0].strip() for line in text.splitlines())
+    words = (line.partition("#")[0].strip().lower() for line in text.splitlines())
     return (word for word in words if word)

@@ -94,10 +94,10 @@ class Repository:
             meant = "the directory that holds its .git" if around is None else f"{around}, which it is inside of"
             raise LogError(f"{path} is not a git repository: give {meant}")
         self.path = path
-        self._git = program
+        self._git = str(Path(program).absolute())  # it runs in another directory
         self._places = places
         self.scratch = Path(tempfile.mkdtemp(prefix="evalr-git-"))
-        self.close = weakref.finalize(self, shutil.rmtree, self.scratch, ignore_errors=True)
+        self.close = weakref.finalize(self, _take_away, self.scratch, os.getpid())
         (self.scratch / "refs").mkdir()
         sha256 = self._is_sha256()
         configuration = CONFIGURATION.format(version=int(sha256)) + (SHA256 if sha256 else "")
@@ -174,6 +174,14 @@ class Repository:
                 words = errors.read(CHUNK).decode(errors="replace").strip()
                 raise LogError(f"{self.path}: git cannot read this repository: {safe_text(words, longest=500)}")
 
+    def answers(self, *arguments: str, given: Iterable[str]) -> list[bytes]:
+        """The lines that a git command prints, one for each line of its input.
+
+        Raises:
+            LogError: git failed, in its words.
+        """
+        return b"".join(self.run(*arguments, given=(f"{line}\n".encode() for line in given))).splitlines()
+
     # -- what there is ------------------------------------------------------------------------------------------------
 
     def commit(self, revision: str) -> str:
@@ -187,10 +195,12 @@ class Repository:
         if found is None and (self._places.common / "reftable").is_dir():
             raise LogError(f"{self.path} keeps its branches in a reftable: give the hash of a commit as rev=")
         if found is None and revision == "HEAD":
-            raise LogError(f"{self.path}: the repository has no commits yet")
+            raise LogError(f"{self.path}: its HEAD has no commit yet; give another branch as rev=, or make one")
         if found is not None:
             for name in self._peeled(found):
                 return name.decode()
+        if revision == "HEAD":
+            raise LogError(f"{self.path}: the commit {found} of its HEAD is missing, or no commit; see git fsck")
         raise InputError(
             f"{self.path}: no commit is named {quoted(revision)}; give a branch, a tag or a commit's hash as rev="
         )
@@ -243,11 +253,20 @@ class Repository:
             return {pair[1]: pair[0] for pair in pairs if len(pair) == 2 and HASH.fullmatch(pair[0])}
 
 
+def _take_away(scratch: Path, owner: int) -> None:
+    if owner == os.getpid():  # a forked process has none of its own
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
 def _fields(file: IO[bytes]) -> Iterator[bytes]:
     """The fields of a stream, each ended by a NUL; what follows the last one is a field where it is not empty."""
-    rest = b""
+    pieces: list[bytes] = []  # of a field that is longer than what is read at once
     while chunk := file.read(CHUNK):
-        *whole, rest = (rest + chunk).split(b"\0") if rest else chunk.split(b"\0")
-        yield from whole
-    if rest:
+        first, *others = chunk.split(b"\0")
+        pieces.append(first)
+        if others:
+            yield b"".join(pieces)
+            yield from others[:-1]
+            pieces = [others[-1]]
+    if rest := b"".join(pieces):
         yield rest
