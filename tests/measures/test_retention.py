@@ -26,6 +26,7 @@ from evalr.measures import (
     measure_retention,
     measure_rewrites,
     retention_evaluator,
+    retention_of_edited,
     retention_share,
     rewrite_evaluator,
     rewrite_rate,
@@ -483,6 +484,7 @@ def test_the_evaluator_reads_histories_and_drafts() -> None:
         "retention.kept": 4,
         "retention.share": 0.5,
         "retention.pending": 0,
+        "retention.edited": None,
         "retention.compared": None,
     }
     (draft,) = whole.drafts()
@@ -515,8 +517,24 @@ class TestEvaluator(EvaluatorContract):
 
 def test_the_measure_names_its_window_and_shares_its_split_with_rewrites() -> None:
     assert measure.split is rewrites.split is split_drafts
-    (headline,) = measure.summaries(window=HOUR)
+    headline, edited = measure.summaries(window=HOUR)
     assert (headline.name, headline.title) == ("retention", "agent's text kept after 1h")
+    assert edited.name == "retention_edited"
+
+
+def test_of_edited_drafts_only_those_count_that_a_person_revised() -> None:
+    edited = history(AGENT, revision(5, "person", "one\n"), user="edited")
+    untouched = history(AGENT, user="untouched")
+    deletes = history(revision(-1, "person", "one\ntwo\n"), revision(0, "agent", "one\n"), revision(1, "person", ""))
+    pending = history(revision(90, "agent", "new\n"), user="pending")
+    evaluator = retention_evaluator(window=HOUR, now=minutes(100))
+    results = [
+        evaluator.evaluate_inline(draft) for each in (edited, untouched, deletes, pending) for draft in each.drafts()
+    ]
+    found = retention_of_edited.estimate(results)
+    assert (found.n, found.counts) == (1, {"sum": 4, "total": 8})
+    assert found.left_out == {"not edited": 1, "nothing added": 1, "pending": 1}
+    assert retention_of_edited.estimate([evaluator.evaluate_inline(edited)]).left_out == {"unknown": 1}
 
 
 def test_a_draft_and_what_became_of_it_are_aligned_once_for_both_measures() -> None:

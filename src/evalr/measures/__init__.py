@@ -22,7 +22,13 @@ from evalr.measures.drop_off import (
     measure_drop_off,
 )
 from evalr.measures.measure import Marker, Measure, Ranking, installed_measures
-from evalr.measures.retention import Retention, measure_retention, retention_evaluator, retention_share
+from evalr.measures.retention import (
+    Retention,
+    measure_retention,
+    retention_evaluator,
+    retention_of_edited,
+    retention_share,
+)
 from evalr.measures.rewrites import (
     Rewrites,
     followed_rate,
@@ -87,6 +93,7 @@ __all__ = [
     "measure_rewrites",
     "measure_wait",
     "retention_evaluator",
+    "retention_of_edited",
     "retention_share",
     "rewrite_evaluator",
     "rewrite_rate",

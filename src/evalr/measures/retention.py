@@ -28,14 +28,16 @@ class Retention(BaseModel):
     """How much of the text that an agent added is still there, in characters.
 
     `added` is what decided drafts added, `kept` what is still there of it, and `share` kept over added (None where
-    nothing was added). `pending` is what those drafts added whose window has not passed. `compared` names the
-    comparison where a text was too large for the exact one.
+    nothing was added). `pending` is what those drafts added whose window has not passed. `edited` says of a single
+    draft whether a person revised it in that time. `compared` names the comparison where a text was too large for the
+    exact one.
     """
 
     added: int = Field(ge=0)
     kept: int = Field(ge=0)
     share: float | None = Field(default_factory=_share)
     pending: int = Field(default=0, ge=0)
+    edited: bool | None = Field(default=None, repr=False)
     compared: str | None = None
 
     @model_validator(mode="after")
@@ -71,6 +73,8 @@ def measure_retention(
     moment = known_reading_time(given, now)
     drafts = split_drafts(given, moment) if isinstance(given, History) else [given]
     parts = [_of_draft(draft, window, moment, normalize) for draft in drafts]
+    if isinstance(given, Draft):
+        return parts[0]
     return Retention(
         added=sum(part.added for part in parts),
         kept=sum(part.kept for part in parts),
@@ -89,13 +93,14 @@ def _of_draft(draft: Draft, window: timedelta, now: datetime | None, normalize: 
     for _, start, size in origin.matches:
         new[start : start + size] = bytes(size)
     added = new.count(1)
+    edited = fate.followed is not None
     if not fate.decided:
-        return Retention(added=0, kept=0, pending=added, compared=origin.method)
+        return Retention(added=0, kept=0, pending=added, edited=edited, compared=origin.method)
     if fate.followed is None or not added:
-        return Retention(added=added, kept=added, compared=origin.method)
+        return Retention(added=added, kept=added, edited=edited, compared=origin.method)
     outcome = align(text, read(fate.followed.text))
     kept = sum(new.count(1, start, start + size) for start, _, size in outcome.matches)
-    return Retention(added=added, kept=kept, compared=origin.method or outcome.method)
+    return Retention(added=added, kept=kept, edited=True, compared=origin.method or outcome.method)
 
 
 def retention_evaluator(
@@ -111,13 +116,23 @@ def retention_evaluator(
     return FunctionEvaluator("retention", version, retention, (History, Draft), Retention, now=now, inline=True)
 
 
+def _nothing_added(verdict: Retention) -> str | None:
+    return None if verdict.added or verdict.pending else "nothing added"
+
+
+def _not_edited(verdict: Retention) -> str | None:
+    if verdict.edited is None:
+        return "unknown"
+    return _nothing_added(verdict) if verdict.edited or verdict.pending else "not edited"
+
+
 retention_share = Mean(
     "retention",
     of=Retention,
     value=lambda v: Fraction(v.kept, v.added),
     weight=lambda v: v.added,
     pending=lambda v: v.pending,
-    leaves_out=lambda v: None if v.added or v.pending else "nothing added",
+    leaves_out=_nothing_added,
     bounds=(0, 1),
     unit="share",
     title="agent's text kept",
@@ -125,6 +140,11 @@ retention_share = Mean(
     parent="history",
 )
 """The share that is still there of all the characters that the agent added, pooled over drafts."""
+
+retention_of_edited = replace(
+    retention_share, name="retention_edited", leaves_out=_not_edited, title="agent's text kept where people edited"
+)
+"""The same of single drafts that a person edited at all: what stays when people look."""
 
 
 _rewritten_files = Ranking(
@@ -139,7 +159,10 @@ _rewritten_files = Ranking(
 
 
 def _summaries(*, window: timedelta) -> Sequence[Summary[Any]]:
-    return (replace(retention_share, title=f"agent's text kept after {window_words(window)}"),)
+    return (
+        replace(retention_share, title=f"agent's text kept after {window_words(window)}"),
+        replace(retention_of_edited, title="kept where people edited"),
+    )
 
 
 measure = Measure(
