@@ -70,9 +70,7 @@ ENVIRONMENT = {
 }
 
 
-def git(
-    where: Path, *arguments: str | bytes, given: bytes = b"", check: bool = True, **environment: str
-) -> bytes:
+def git(where: Path, *arguments: str | bytes, given: bytes = b"", check: bool = True, **environment: str) -> bytes:
     """What git prints; its keyword arguments are variables of its environment."""
     command = ["git", "-c", "protocol.file.allow=always", "-c", "gc.auto=0", *arguments]
     done = subprocess.run(

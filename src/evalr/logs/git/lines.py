@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
@@ -37,14 +37,14 @@ class Links:
         following: the one that goes on from each, by its place.
         names: the last name of the file of each.
         lasting: whether the newest commit has what each led to.
-        picked: those that were also made on another branch, and are counted there.
+        picked: those that were made before, or on another branch, and are counted there.
     """
 
     befores: Sequence[int | None]
     following: Mapping[int, int]
     names: Sequence[bytes]
     lasting: Sequence[int]
-    picked: frozenset[int]
+    picked: Set[int]
 
 
 def link(changes: Sequence[Change], origins: Sequence[int], tip: Mapping[bytes, bytes]) -> Links:
@@ -65,6 +65,7 @@ def link(changes: Sequence[Change], origins: Sequence[int], tip: Mapping[bytes, 
     arrived: dict[bytes, int] = {}
     latest: dict[tuple[bytes, int], int] = {}
     again: dict[int, list[int]] = {}
+    picked: set[int] = set()
     for place, change in enumerate(changes):
         path, old, new = change.path, change.old, change.new
         if old is None or change.old_path != path:
@@ -79,19 +80,23 @@ def link(changes: Sequence[Change], origins: Sequence[int], tip: Mapping[bytes, 
             before = deleted.get((path, new))  # put back as it was
         other = latest.setdefault((path, origins[place]), place)
         if other != place:
-            if _leads_to(befores, before, other):
-                latest[path, origins[place]] = place  # two changes in one second, one on the other
-            else:
+            same = (changes[other].old, changes[other].new) == (old, new)
+            if not _leads_to(befores, before, other):
                 again.setdefault(other, []).append(place)
-                if (changes[other].old, changes[other].new) == (old, new):
+                if same:
                     continue  # the text has its maker already
+            elif same:
+                picked.add(place)  # it was undone in between
+            else:
+                latest[path, origins[place]] = place  # two changes in one second, one on the other
         befores[place] = before
         if new is not None:
             makers[path, new] = place
         elif old is not None:
             deleted[path, old] = place
     lasting = _lasting(changes, befores, makers, arrived, tip)
-    picked = frozenset(place for first, others in again.items() for place in _not_counted([first, *others], lasting))
+    for first, others in again.items():
+        picked |= _not_counted([first, *others], lasting)
     return Links(befores, _following(befores, lasting), names, lasting, picked)
 
 
