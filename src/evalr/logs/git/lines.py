@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
@@ -44,7 +44,7 @@ class Links:
     following: Mapping[int, int]
     names: Sequence[bytes]
     lasting: Sequence[int]
-    picked: Set[int]
+    picked: Collection[int]
 
 
 def link(changes: Sequence[Change], origins: Sequence[int], tip: Mapping[bytes, bytes]) -> Links:
@@ -63,9 +63,7 @@ def link(changes: Sequence[Change], origins: Sequence[int], tip: Mapping[bytes, 
     makers: dict[tuple[bytes, bytes], int] = {}
     deleted: dict[tuple[bytes, bytes], int] = {}
     arrived: dict[bytes, int] = {}
-    latest: dict[tuple[bytes, int], int] = {}
-    again: dict[int, list[int]] = {}
-    picked: set[int] = set()
+    picks = _Picks(changes, befores)
     for place, change in enumerate(changes):
         path, old, new = change.path, change.old, change.new
         if old is None or change.old_path != path:
@@ -78,26 +76,15 @@ def link(changes: Sequence[Change], origins: Sequence[int], tip: Mapping[bytes, 
             continue
         if old is None and new is not None:
             before = deleted.get((path, new))  # put back as it was
-        other = latest.setdefault((path, origins[place]), place)
-        if other != place:
-            same = (changes[other].old, changes[other].new) == (old, new)
-            if not _leads_to(befores, before, other):
-                again.setdefault(other, []).append(place)
-                if same:
-                    continue  # the text has its maker already
-            elif same:
-                picked.add(place)  # it was undone in between
-            else:
-                latest[path, origins[place]] = place  # two changes in one second, one on the other
+        if picks.is_known(place, origins[place], before):
+            continue
         befores[place] = before
         if new is not None:
             makers[path, new] = place
         elif old is not None:
             deleted[path, old] = place
     lasting = _lasting(changes, befores, makers, arrived, tip)
-    for first, others in again.items():
-        picked |= _not_counted([first, *others], lasting)
-    return Links(befores, _following(befores, lasting), names, lasting, picked)
+    return Links(befores, _following(befores, lasting), names, lasting, picks.not_counted(lasting))
 
 
 def lines(changes: Sequence[Change], links: Links, stops: Collection[int]) -> Iterator[Line]:
@@ -121,16 +108,44 @@ def _same_text(change: Change) -> bool:
     return change.old == change.new
 
 
-def _leads_to(befores: Sequence[int | None], place: int | None, earlier: int) -> bool:
-    """Whether a change goes back to an earlier one."""
-    while place is not None and place > earlier:
-        place = befores[place]
-    return place == earlier
+class _Picks:
+    """Changes of one origin in one file: the same change, on several branches or made once more after it was undone."""
 
+    def __init__(self, changes: Sequence[Change], befores: Sequence[int | None]) -> None:
+        self._changes, self._befores = changes, befores
+        self._latest: dict[tuple[bytes, int], int] = {}
+        self._branches: dict[int, list[int]] = {}
+        self._undone: set[int] = set()
 
-def _not_counted(places: Sequence[int], lasting: Sequence[int]) -> set[int]:
-    """Of the places of one change, on several branches, all but one."""
-    return {*places} - {next((place for place in places if lasting[place]), places[0])}
+    def is_known(self, place: int, origin: int, before: int | None) -> bool:
+        """Take the next change. Returns whether its text has its maker already, on another branch."""
+        change = self._changes[place]
+        key = change.path, origin
+        first = self._latest.setdefault(key, place)
+        if first == place:
+            return False
+        other = self._changes[first]
+        same = (other.old, other.new) == (change.old, change.new)
+        if not self._goes_back(before, first):
+            self._branches.setdefault(first, [first]).append(place)
+            return same
+        if same:
+            self._undone.add(place)
+        else:
+            self._latest[key] = place  # they are two, in one second, one upon the other
+        return False
+
+    def not_counted(self, lasting: Sequence[int]) -> set[int]:
+        """All of them but one: of those on branches, one that led to the newest commit where there is one."""
+        found = set(self._undone)
+        for places in self._branches.values():
+            found |= {*places} - {next((place for place in places if lasting[place]), places[0])}
+        return found
+
+    def _goes_back(self, place: int | None, earlier: int) -> bool:
+        while place is not None and place > earlier:
+            place = self._befores[place]
+        return place == earlier
 
 
 def _following(befores: Sequence[int | None], lasting: Sequence[int]) -> dict[int, int]:
