@@ -11,6 +11,7 @@ from decimal import Decimal
 from enum import Enum
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import duckdb
@@ -28,6 +29,8 @@ from evalr.logs import Log, read_frame
 
 START = datetime(2026, 9, 28, 9, tzinfo=UTC)
 BERLIN = ZoneInfo("Europe/Berlin")
+CONNECTION = duckdb.connect()  # which relations need while they are read
+CONNECTION.execute("set timezone = 'UTC'")
 LIBRARIES = ["rows", "pandas", "polars", "pyarrow", "duckdb"]
 
 
@@ -49,9 +52,7 @@ def frame_of(library: str, columns: dict[str, list[Any]]) -> Any:
     table = pa.table(columns)
     if library == "pyarrow":
         return table
-    connection = duckdb.connect()
-    connection.execute("set timezone = 'UTC'")
-    return connection.from_arrow(table)
+    return CONNECTION.from_arrow(table)
 
 
 # Interleaved, by two users who share a session's id.
@@ -325,7 +326,7 @@ def test_a_frame_without_rows_is_an_error_of_its_own(empty: Any) -> None:
         (pl.LazyFrame({"id": ["s"]}), r"reads no polars\.LazyFrame: pass what its \.collect\(\) returns"),
         (pa.table({"id": ["s"]}).to_reader(), r"pass what its \.read_all\(\) returns"),
     ],
-    ids=str,
+    ids=["path", "Path", "dict", "number", "None", "tuples", "lazy frame", "reader"],
 )
 def test_what_is_no_frame_is_named(given_frame: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
@@ -406,6 +407,13 @@ def test_types_may_be_mixed_and_whole_numbers_are_written_without_a_point() -> N
     frame = simple(id=[7, 7.0, "7", np.int64(7), Decimal(7)], user=[1.0, None, 1, "1", np.float64(1)])
     (session,) = sessions(rows_of(frame))
     assert (session.id, session.user, len(session.activities)) == ("7", "1", 5)
+
+
+def test_ids_of_databases_are_names_too() -> None:
+    unique = UUID("12345678-1234-5678-1234-567812345678")
+    relation = CONNECTION.sql(f"select '{unique}'::uuid as id, timestamptz '2026-09-28 09:00Z' as at, 'user' as role")
+    for frame in (rows_of(simple(id=[unique])), relation):
+        assert [session.id for session in sessions(frame)] == [str(unique)]
 
 
 @pytest.mark.parametrize(

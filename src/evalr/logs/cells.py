@@ -9,6 +9,7 @@ from decimal import Decimal
 from enum import Enum
 from math import isfinite
 from typing import Any, Literal
+from uuid import UUID
 
 from evalr.logs.reasons import Reason
 
@@ -60,8 +61,8 @@ def to_name(value: Any) -> Any:
         return str(value)
     if isinstance(value, float | Decimal) and isfinite(value) and value == int(value):
         return str(int(value))
-    if isinstance(value, int):
-        return str(int(value))
+    if isinstance(value, int | UUID):
+        return str(value)
     return value.isoformat() if isinstance(value, date) else value
 
 
