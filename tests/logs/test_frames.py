@@ -411,7 +411,7 @@ def test_types_may_be_mixed_and_whole_numbers_are_written_without_a_point() -> N
 
 def test_ids_of_databases_are_names_too() -> None:
     unique = UUID("12345678-1234-5678-1234-567812345678")
-    relation = CONNECTION.sql(f"select '{unique}'::uuid as id, timestamptz '2026-09-28 09:00Z' as at, 'user' as role")
+    relation = CONNECTION.sql(f"select '{unique}'::uuid as id, '2026-09-28T09:00Z' as at, 'user' as role")
     for frame in (rows_of(simple(id=[unique])), relation):
         assert [session.id for session in sessions(frame)] == [str(unique)]
 
