@@ -144,7 +144,7 @@ def test_attributes_where_git_takes_none_are_none(tmp_path: Path) -> None:
     log = repo.log()
     [history] = histories(log)
     assert told(history) == [(A, "1\n"), (P, "a.py linguist-generated\n")]
-    assert log.left_out.total == 0
+    assert log.left_out.counts == {"of text that no agent wrote": 1}
 
 
 @pytest.mark.parametrize(

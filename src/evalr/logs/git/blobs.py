@@ -124,6 +124,8 @@ def _end(process: subprocess.Popen[bytes], owner: int) -> None:
     if owner == os.getpid():
         process.terminate()
         process.wait()
+    else:
+        process.returncode = 0  # it is not for this process to wait for
 
 
 def _decoded(content: bytes) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, groupby
 from operator import attrgetter
@@ -52,12 +52,21 @@ class Changes(NamedTuple):
     Attributes:
         read: the changes.
         unread: places of commits of which git cannot tell what they changed: directories are missing or damaged.
-        as_they_are: whether somewhere, for lack of texts, renames were only followed where the text stayed the same.
+        unsure: places of commits of which, for lack of texts, renames were only found where the text stayed the same.
     """
 
     read: list[Change]
     unread: list[int]
-    as_they_are: bool
+    unsure: Collection[int]
+
+    def perhaps_renamed(self) -> set[int]:
+        """The places among the changes of deletions that may be halves of renames which could not be found."""
+        began = {change.commit for change in self.read if change.commit in self.unsure and change.old is None}
+        return {
+            place
+            for place, change in enumerate(self.read)
+            if change.commit in began and change.new is None and change.old
+        }
 
 
 def read_changes(repository: Repository, commits: Sequence[Commit]) -> Changes:
@@ -71,7 +80,7 @@ def read_changes(repository: Repository, commits: Sequence[Commit]) -> Changes:
     """
     read: list[Change] = []
     unread: list[int] = []
-    as_they_are = False
+    unsure: set[int] = set()
     renames = SIMILAR
     places = list(range(len(commits)))
     for failures in count():
@@ -86,13 +95,14 @@ def read_changes(repository: Repository, commits: Sequence[Commit]) -> Changes:
             continue
         if failures > MOST_FAILURES:
             raise error
-        if failures > MOST_FAILURES_OF_RENAMES:
-            renames = SAME
         if renames == SAME or _read(repository, commits, places[:1], (SAME,), read).error is not None:
             unread.append(places[0])
-        as_they_are = True
+        unsure.add(places[0])
         places = places[1:]
-    return Changes(_with_moves(repository, commits, read), sorted(unread), as_they_are)
+        if failures == MOST_FAILURES_OF_RENAMES:
+            renames = SAME
+            unsure.update(places)
+    return Changes(_with_moves(repository, commits, read), sorted(unread), unsure)
 
 
 class _Done(NamedTuple):

@@ -21,7 +21,7 @@ from evalr.inputs import History, Revision, Role, StoredRevision
 from evalr.logs.git.agents import NO_AUTHOR, load_agents
 from evalr.logs.git.attributes import Said, kinds_by_attribute
 from evalr.logs.git.blobs import LARGEST, Blobs
-from evalr.logs.git.changes import FILE, SUBMODULE, SYMLINK, Change, Changes, read_changes
+from evalr.logs.git.changes import FILE, SUBMODULE, SYMLINK, Changes, read_changes
 from evalr.logs.git.commits import ABSURD_TIME, Commit, Commits, TimeOf, read_commits
 from evalr.logs.git.kinds import kind_by_text, kinds_by_name
 from evalr.logs.git.lines import Line, lines, link, times_in_order
@@ -98,7 +98,7 @@ def _items(path: Path, time: TimeOf, rev: str, agents: str | None, log: Log) -> 
     changes = read_changes(repository, commits.read)
     _take_note_of_missing(changes, commits, log)
     blobs = Blobs(repository)
-    walk = _Walk(changes.read, commits.read, _newest_files(repository, tip, log) if changes.read else {})
+    walk = _Walk(changes, commits.read, _newest_files(repository, tip, log) if changes.read else {})
     walk.stop_at_missing_texts(blobs)
     walk.stop_at_reformatting(blobs)
     yield from _histories(walk, _attributes(repository, walk, log), blobs, log)
@@ -121,7 +121,7 @@ def _take_note(commits: Commits, log: Log) -> None:
 
 
 def _take_note_of_missing(changes: Changes, commits: Commits, log: Log) -> None:
-    if changes.as_they_are:
+    if changes.unsure:
         log.notes.append("objects are missing, so not all renames are followed where the text changed as well")
     log.records += len(changes.unread)
     for place in changes.unread:
@@ -154,14 +154,12 @@ class _Walk:
         lines: those with an agent's change.
     """
 
-    def __init__(
-        self, changes: Sequence[Change], commits: Sequence[Commit], files: Mapping[bytes, bytes] | None
-    ) -> None:
-        self.changes, self.commits, self.files = changes, commits, files or {}
+    def __init__(self, changes: Changes, commits: Sequence[Commit], files: Mapping[bytes, bytes] | None) -> None:
+        self.changes, self.commits, self.files = changes.read, commits, files or {}
         self.knows_newest = files is not None
-        self.links = link(changes, [commits[change.commit].origin for change in changes], self.files)
-        self.stops: dict[int, str] = {}
-        for place, change in enumerate(changes):
+        self.links = link(changes.read, [commits[change.commit].origin for change in changes.read], self.files)
+        self.stops: dict[int, str] = dict.fromkeys(changes.perhaps_renamed(), MISSING)
+        for place, change in enumerate(changes.read):
             commit = commits[change.commit]
             reason = commit.wrote.left_out or (ABSURD_TIME if commit.at is None else MODES.get(change.mode))
             if reason is None and place in self.links.picked:
