@@ -146,7 +146,10 @@ def _rootless(repository: Repository, commits: Sequence[Commit], places: Sequenc
     asked = [
         (place, f"{name}^{{tree}}") for place in places for name in (commits[place].hash, commits[place].parent) if name
     ]
-    there = repository.answers("cat-file", "--batch-check", "--buffer", given=(name for _, name in asked))
+    try:
+        there = repository.answers("cat-file", "--batch-check", "--buffer", given=(name for _, name in asked))
+    except LogError:
+        return set()  # one is not missing but damaged, which is found when it is read
     return {place for (place, _), answer in zip(asked, there, strict=True) if answer.split(b" ")[1:2] != [b"tree"]}
 
 

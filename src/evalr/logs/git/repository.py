@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from evalr.errors import InputError, LogError
+from evalr.logs.finding import unreadable
 from evalr.quoting import quoted, safe_text
 
 CHUNK = 1 << 16
@@ -51,18 +52,18 @@ class Places(NamedTuple):
 def find_places(path: Path) -> Places | None:
     """Where the repository at `path` (a work tree's root, or a bare repository) keeps its things; None for none."""
     git = path / ".git"
-    if git.is_file():
+    if _is_file(git):
         pointer = _first_line(git)
         if not pointer.startswith("gitdir: "):
             return None
         git = path / pointer.removeprefix("gitdir: ")
-    elif not git.is_dir():
+    elif not _is_directory(git):
         git = path
-    if not (git / "HEAD").is_file():
+    if not _is_file(git / "HEAD"):
         return None
     pointer = _first_line(git / "commondir")
     common = git / pointer if pointer else git
-    return Places(git, common) if (common / "objects").is_dir() else None
+    return Places(git, common) if _is_directory(common / "objects") else None
 
 
 def repository_around(path: Path) -> Path | None:
@@ -72,10 +73,33 @@ def repository_around(path: Path) -> Path | None:
 
 def _first_line(path: Path) -> str:
     """Without its end; empty where there is no such file."""
-    if not path.is_file():
-        return ""
-    with path.open(encoding="utf-8", errors="surrogateescape") as file:
-        return file.readline(CHUNK).rstrip("\r\n")
+    return next(_lines(path), "").rstrip("\r\n")
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """The lines of a file, as far as they are of a length to read; none where there is no such file."""
+    if not _is_file(path):
+        return
+    try:
+        with path.open(encoding="utf-8", errors="surrogateescape") as file:
+            while line := file.readline(CHUNK):
+                yield line
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False  # its name is too long, or one may not look for it
+
+
+def _is_directory(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 class Repository:
@@ -103,16 +127,15 @@ class Repository:
         configuration = CONFIGURATION.format(version=int(sha256)) + (SHA256 if sha256 else "")
         (self.scratch / "config").write_text(configuration, encoding="utf-8")
         (self.scratch / "HEAD").write_text("ref: refs/heads/none\n", encoding="utf-8")
-        shallow = places.common / "shallow"
-        self.boundary: frozenset[str] = frozenset()
-        if shallow.is_file():
-            shutil.copyfile(shallow, self.scratch / "shallow")
-            self.boundary = frozenset(shallow.read_text(encoding="ascii", errors="replace").split())
+        edge = (line.strip() for line in _lines(places.common / "shallow"))
+        self.boundary = frozenset(name for name in edge if HASH.fullmatch(name))
+        if self.boundary:
+            (self.scratch / "shallow").write_text("".join(f"{name}\n" for name in self.boundary), encoding="utf-8")
         self.environment = self._environment()
 
     def _is_sha256(self) -> bool:
         config = self._places.common / "config"
-        if not config.is_file():
+        if not _is_file(config):
             return False
         # A file is only parsed here: nothing in it is followed.
         command = [self._git, "config", "--file", str(config), "--no-includes", "extensions.objectformat"]
@@ -192,7 +215,7 @@ class Repository:
             InputError: nothing has that name.
         """
         found = self._resolved(revision)
-        if found is None and (self._places.common / "reftable").is_dir():
+        if found is None and _is_directory(self._places.common / "reftable"):
             raise LogError(f"{self.path} keeps its branches in a reftable: give the hash of a commit as rev=")
         if found is None and revision == "HEAD":
             raise LogError(f"{self.path}: its HEAD has no commit yet; give another branch as rev=, or make one")
@@ -245,12 +268,8 @@ class Repository:
         return line.strip() if HASH.fullmatch(line.strip()) else self._packed().get(name)
 
     def _packed(self) -> Mapping[str, str]:
-        packed = self._places.common / "packed-refs"
-        if not packed.is_file():
-            return {}
-        with packed.open(encoding="utf-8", errors="surrogateescape") as file:
-            pairs = (line.split() for line in file if line[:1] not in "#^")
-            return {pair[1]: pair[0] for pair in pairs if len(pair) == 2 and HASH.fullmatch(pair[0])}
+        pairs = (line.split() for line in _lines(self._places.common / "packed-refs") if line[:1] not in "#^")
+        return {pair[1]: pair[0] for pair in pairs if len(pair) == 2 and HASH.fullmatch(pair[0])}
 
 
 def _take_away(scratch: Path, owner: int) -> None:
