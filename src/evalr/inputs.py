@@ -341,7 +341,8 @@ class StoredRevision(Revision):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Revision) and self.model_dump() == other.model_dump()
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        return hash((self.at, self.role, self.id))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Revision.model_validate, (self.model_dump(),)

@@ -54,7 +54,7 @@ def test_a_report_is_one_table_with_its_account_around_it() -> None:
 
 def test_a_note_goes_across_the_table() -> None:
     found = report([session(n, agent=f"{n:03}") for n in range(50)], now=NOW, by="agent", measures=["waits"])
-    assert [row for row in rows(found) if len(row) == 1] == [["and 30 smaller groups"]] * 2
+    assert [row for row in rows(found) if len(row) == 1] == [["and 30 smaller groups; to_frame() has them all"]] * 2
 
 
 def test_what_a_frame_left_out_stands_below() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +18,7 @@ USUAL_LEVEL = 0.95
 """The level that goes without saying."""
 
 GROUPS_SHOWN = 20
+_ALL_IN_FRAME = "to_frame() has them all"
 BUCKETS_SHOWN = 60
 """How many a table shows; the others are counted."""
 
@@ -196,27 +197,29 @@ class Groups(Mapping[str | None, Estimate]):
         """A pandas frame with one row a group. Needs `evalr[pandas]`."""
         return frame(self.to_dicts())
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        chosen, others = self._shown()
-        lines = [f"{self.group_words(group)}: {self[group]}" for group in self if group in chosen]
-        printer.text("\n".join([*lines, *self._notes(chosen, others)]) or repr(self))
+    def shown(self, where: str) -> tuple[list[tuple[str, Estimate]], list[str]]:
+        """The groups that fit on a page, by their names in words, and what is to be said below them.
 
-    def _notes(self, chosen: Collection[str | None], others: str) -> list[str]:
-        """What is to be said below the groups that are shown."""
+        Args:
+            where: what has all of them, where some are not shown: "to_frame() has them all".
+        """
+        chosen, others = self._chosen()
         hidden = len(self) - len(chosen)
-        notes = [f"and {count_words(hidden, others)}; to_frame() has them all"] if hidden else []
-        return notes + (["groups overlap: a result may be in several"] if self.overlap else [])
+        notes = [f"and {count_words(hidden, others)}; {where}"] if hidden else []
+        notes += ["groups overlap: a result may be in several"] if self.overlap else []
+        return [(self.group_words(group), self[group]) for group in self if group in chosen], notes
 
-    def _shown(self) -> tuple[set[str | None], str]:
-        """The groups that a table shows, and what the others are called."""
+    def _chosen(self) -> tuple[set[str | None], str]:
+        """The groups that fit on a page, and what the others are called."""
         return set(sorted(self, key=lambda group: -self[group].n)[:GROUPS_SHOWN]), "smaller group"
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        groups, notes = self.shown(_ALL_IN_FRAME)
+        printer.text("\n".join([*(f"{title}: {estimate}" for title, estimate in groups), *notes]) or repr(self))
+
     def _repr_html_(self) -> str:
-        chosen, others = self._shown()
-        rows: list[display.Line | str] = [
-            display.line(self.group_words(group), estimate) for group, estimate in self.items() if group in chosen
-        ]
-        rows += self._notes(chosen, others)
+        groups, notes = self.shown(_ALL_IN_FRAME)
+        rows: list[display.Line | str] = [*(display.line(title, estimate) for title, estimate in groups), *notes]
         level = next((estimate.level for estimate in self.values()), USUAL_LEVEL)
         caption = next((estimate.name for estimate in self.values()), None)
         return display.shown(display.table(self.by, level, rows, caption=caption))
@@ -241,7 +244,7 @@ class Trend(Groups):
         rows.insert(rows.columns.get_loc("group") + 1, "start", pd.to_datetime(rows["group"], format="ISO8601"))
         return rows
 
-    def _shown(self) -> tuple[set[str | None], str]:
+    def _chosen(self) -> tuple[set[str | None], str]:
         """The latest, without a gap."""
         return set(list(self)[-BUCKETS_SHOWN:]), f"earlier {self.by}"
 

@@ -58,6 +58,13 @@ class LeftOut:
         if len(places) < PLACES:
             places.append(place)
 
+    def merge(self, other: LeftOut) -> None:
+        """Count what was left out of what comes after in the log; reasons beyond two hundred are not put together."""
+        self.counts.update(other.counts)
+        for reason, places in other.places.items():
+            known = self.places.setdefault(reason, [])
+            known += places[: PLACES - len(known)]
+
     @property
     def total(self) -> int:
         """How many records were left out."""
@@ -79,10 +86,10 @@ class LeftOut:
 
 
 def _together(places: list[str]) -> str:
-    """`lines 17, 204` for places that are all lines."""
-    numbers = [place.removeprefix("line ") for place in places]
-    if len(places) > 1 and all(number.isdigit() for number in numbers):
-        return f"lines {', '.join(numbers)}"
+    """`lines 17, 204` for places that are all lines, and likewise for any other noun before numbers."""
+    nouns, numbers = zip(*(place.rpartition(" ")[::2] for place in places), strict=True)
+    if len(places) > 1 and len(set(nouns)) == 1 and nouns[0].isalpha() and all(number.isdigit() for number in numbers):
+        return f"{plural(nouns[0])} {', '.join(numbers)}"
     return ", ".join(places)
 
 
@@ -178,6 +185,16 @@ class Log:
         if name not in self.unknown_fields and len(self.unknown_fields) >= NAMES:
             name = OTHERS
         self.unknown_fields[name] += count
+
+    def merge(self, other: Log) -> None:
+        """Add the account of another part of the log, which comes after; names beyond two hundred are kept."""
+        self.records += other.records
+        self.derived += other.derived
+        self.left_out.merge(other.left_out)
+        self.refused.update(other.refused)
+        self.unknown_fields.update(other.unknown_fields)
+        self.repaired.update(other.repaired)
+        self.notes += [note for note in other.notes if note not in self.notes]
 
 
 @runtime_checkable

@@ -13,7 +13,6 @@ from evalr.reports.wording import (
     header_words,
     ranking_words,
     row_title,
-    shown_groups,
 )
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def _rows(section: Section) -> Iterator[Line | str]:
     for row in section.rows:
         yield line(row_title(row, section), row.estimate)
         if row.groups is not None:
-            groups, notes = shown_groups(row.groups)
+            groups, notes = row.groups.shown("to_frame() has them all")
             yield from (line(title, estimate, within=True) for title, estimate in groups)
             yield from notes
     yield from section.notes

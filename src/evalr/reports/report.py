@@ -218,6 +218,10 @@ class Report:
             "broken_measures": dict(self.broken),
         }
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What IPython shows in a terminal: the report as it is printed."""
+        printer.text(str(self))
+
     def _repr_html_(self) -> str:
         from evalr.reports.page import page
 
@@ -269,19 +273,19 @@ def report(
     tail(level)
     if window is not None:
         settings["window"] = check_window(window)
-    _check_period(since, until)
+    check_period(since, until)
     for key in (by, cluster):
         group_reader(key)  # which refuses what is no key
-    chosen, broken = _chosen(measures)
+    chosen, broken = chosen_measures(measures)
     given: Given
     if isinstance(log, str | PathLike):
         reader = find_reader(log, kind=kind)
         own = reader_settings(reader)
-        _check_settings(chosen.values(), own, settings)
+        check_settings(chosen.values(), own, settings)
         chosen_own = {name: value for name, value in settings.items() if name in own}
         given = reader.open(Path(log), strict=strict, **chosen_own)
     else:
-        _check_settings(chosen.values(), {}, settings)
+        check_settings(chosen.values(), {}, settings)
         given = log
     source = given if isinstance(given, Log) else None
     cluster = source.cluster if cluster is None and source is not None else cluster
@@ -324,7 +328,8 @@ def report(
     )
 
 
-def _check_period(since: datetime | None, until: datetime | None) -> None:
+def check_period(since: datetime | None, until: datetime | None) -> None:
+    """Raise InputError where a period cannot be one."""
     for name, time in (("since", since), ("until", until)):
         if time is not None and (not isinstance(time, datetime) or time.tzinfo is None):
             raise InputError(f"{name}={time!r} must be a datetime with its time zone")
@@ -332,7 +337,13 @@ def _check_period(since: datetime | None, until: datetime | None) -> None:
         raise InputError(f"the period is empty: since={since.isoformat()} is not before until={until.isoformat()}")
 
 
-def _chosen(measures: Iterable[str | Measure] | None) -> tuple[dict[str, Measure], dict[str, str]]:
+def chosen_measures(measures: Iterable[str | Measure] | None) -> tuple[dict[str, Measure], dict[str, str]]:
+    """The measures that were asked for, by name; all where none were, and then why others cannot be used.
+
+    Raises:
+        InputError: no installed measure has such a name.
+        PluginError: one cannot be used.
+    """
     installed = installed_measures()
     if measures is None:
         return installed.loaded, installed.broken
@@ -357,7 +368,7 @@ def _meant(name: str, measures: Mapping[str, Measure]) -> str:
     return choice_words(name, measures)
 
 
-def _check_settings(measures: Iterable[Measure], of_reader: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+def check_settings(measures: Iterable[Measure], of_reader: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
     known = {name for measure in measures for name in measure.settings}
     for name in settings:
         if name not in known and name not in of_reader:

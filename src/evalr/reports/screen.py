@@ -18,7 +18,6 @@ from evalr.reports.wording import (
     header_words,
     ranking_words,
     row_title,
-    shown_groups,
 )
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ def _parts(section: Section) -> Iterator[Line | Note]:
             yield GAP
         yield _line(row_title(row, section), row.estimate, headline=True)
         if row.groups is not None:
-            shown, notes = shown_groups(row.groups, others="; --json for all")
+            shown, notes = row.groups.shown("--json for all")
             yield from (_line(f"  {shortened(title, LONGEST_GROUP)}", estimate) for title, estimate in shown)
             yield from map(Note, notes)
     yield from (Note(safe_text(note, longest=500)) for note in section.notes)

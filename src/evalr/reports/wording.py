@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalr.estimates.estimate import Estimate, Groups
+from evalr.estimates.estimate import Estimate
 from evalr.estimates.words import count_words, method_words, value_words
 from evalr.quoting import safe_text
 from evalr.reports.lane import Row
@@ -16,7 +16,6 @@ from evalr.reports.ranking import Ranked
 if TYPE_CHECKING:
     from evalr.reports.report import Report, Section
 
-GROUPS_SHOWN = 20
 NAMES_SHOWN = 6
 
 
@@ -75,18 +74,6 @@ def row_title(row: Row, section: Section) -> str:
     # Of thousands of sources, the second is soon found; to list them all for each row would be quadratic.
     several = any(each.evaluator != section.rows[0].evaluator for each in section.rows)
     return safe_text(f"{row.title} · {row.evaluator}" if several else row.title)
-
-
-def shown_groups(groups: Groups, *, others: str = "") -> tuple[list[tuple[str, Estimate]], list[str]]:
-    """The largest groups, in the order of their names, and what is to be said of the rest; `others` is put after it."""
-    largest = set(sorted(groups, key=lambda group: -groups[group].n)[:GROUPS_SHOWN])
-    shown = [(groups.group_words(group), estimate) for group, estimate in groups.items() if group in largest]
-    notes = []
-    if len(groups) > len(shown):
-        notes.append(f"and {count_words(len(groups) - len(shown), 'smaller group')}{others}")
-    if groups.overlap:
-        notes.append("groups overlap: what has several texts counts in each of its groups")
-    return shown, notes
 
 
 RANKED_SHOWN = 5
