@@ -550,3 +550,9 @@ def test_what_a_report_cannot_be_asked_is_refused_in_words(options: dict[str, An
 
 def test_one_measure_may_be_named_without_a_list() -> None:
     assert [section.measure for section in report([], now=NOW, measures="drop_off").sections] == ["drop_off"]
+
+
+def test_a_bare_frame_is_told_how_to_become_a_log() -> None:
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(InputError, match=r"read_frame\(frame, columns="):
+        report(pandas.DataFrame({"id": ["s1"]}))

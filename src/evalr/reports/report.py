@@ -284,6 +284,10 @@ def report(
         check_settings(chosen.values(), own, settings)
         chosen_own = {name: value for name, value in settings.items() if name in own}
         given = reader.open(Path(log), strict=strict, **chosen_own)
+    elif hasattr(log, "columns"):
+        raise InputError(
+            "a frame is a log once it is said what its columns are: report(evalr.logs.read_frame(frame, columns={...}))"
+        )
     else:
         check_settings(chosen.values(), {}, settings)
         given = log
