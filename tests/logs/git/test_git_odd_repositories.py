@@ -242,7 +242,7 @@ def test_what_may_not_be_read_is_told_of(tmp_path: Path, place: str) -> None:
         with pytest.raises(LogError):
             list(repo.log())
         with pytest.raises(LogError):
-            read_log(repo.path)
+            list(read_log(repo.path))
     finally:
         (repo.path / place).chmod(0o755)
 

@@ -32,6 +32,10 @@ class Blobs:
         self._texts: OrderedDict[bytes, str] = OrderedDict()
         self._size = 0
 
+    def __deepcopy__(self, memo: object) -> Blobs:
+        """Itself: what is copied of a repository reads where the original does."""
+        return self
+
     def sizes(self, names: Iterable[bytes]) -> dict[bytes, int]:
         """The bytes of each blob that is there; one that is missing, or is no blob, has none."""
         asked = list(dict.fromkeys(names))
@@ -89,7 +93,7 @@ class Blobs:
 
     def _running(self) -> subprocess.Popen[bytes]:
         """A git that answers. A forked process needs its own: two that ask one would get each other's answers."""
-        if self._process is None or self._owner != os.getpid():
+        if self._process is None or self._owner != os.getpid() or self._process.poll() is not None:
             self._process = self._repository.popen(
                 ("cat-file", "--batch"), given=subprocess.PIPE, errors=subprocess.DEVNULL
             )
