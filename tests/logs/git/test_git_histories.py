@@ -361,6 +361,19 @@ def test_a_history_goes_on_along_the_branch_that_lasts(tmp_path: Path) -> None:
         assert left_out == {"merge commit": 1, "edit of the same text on another branch": 1}
 
 
+def test_an_edit_that_was_given_up_on_a_branch_is_not_followed(tmp_path: Path) -> None:
+    story = Story()
+    base = story.commit({"a.py": "0\n"}, by=AGENT)
+    main = story.commit({"b.py": "1\n"}, after=[base])
+    release = story.commit({"a.py": "release\n"}, after=[base])
+    story.commit({}, after=[main, release])
+    log = story.write(tmp_path / "repo").log()
+    [history] = histories(log)
+    assert told(history) == [(A, "0\n")]
+    assert history.read_at is None
+    assert log.left_out.counts["edit of the same text on another branch"] == 1
+
+
 def test_a_merge_that_changed_nothing_is_gone_through(tmp_path: Path) -> None:
     story = Story()
     base = story.commit({"a.py": "0\n", "b.py": "0\n"})

@@ -217,18 +217,22 @@ def model(asked: Asked) -> list[Line]:
         if found is not None:
             befores[number] = found
 
+    def stands_itself(number: int) -> bool:
+        return any(maker(path, text, len(edits)) == number for path, text in tip.items())
+
     def stands(number: int) -> bool:
         if any(befores.get(later) == number and stands(later) for later in range(number + 1, len(edits))):
             return True
         edit = edits[number]
         if edit.new is not None:
-            return any(maker(path, text, len(edits)) == number for path, text in tip.items())
+            return stands_itself(number)
         came = (later for later in edits[number + 1 :] if later.path == edit.path)
         return edit.path not in tip or any(later.old is None or later.old_path != later.path for later in came)
 
     def goes_on(number: int) -> int | None:
         after = [later for later in befores if befores[later] == number]
-        return next((later for later in after if stands(later)), after[0] if after else None)
+        given_up = None if stands_itself(number) or not after else after[0]
+        return next((later for later in after if stands(later)), given_up)
 
     found_lines: list[Line] = []
     for number, edit in enumerate(edits):

@@ -51,7 +51,8 @@ def link(changes: Sequence[Change], origins: Sequence[int], tip: Mapping[bytes, 
     """Find for each change the one whose text it replaced, on any branch.
 
     Where several changes replaced one text, on branches, that goes on with the one that led to the newest commit, and
-    else with the first. Of a change that was made on several branches the same one counts.
+    else with the first; with none where the newest commit still has that text. Of a change that was made on several
+    branches the same one counts.
 
     Args:
         changes: every parent's before its children's.
@@ -83,14 +84,15 @@ def link(changes: Sequence[Change], origins: Sequence[int], tip: Mapping[bytes, 
             makers[path, new] = place
         elif old is not None:
             deleted[path, old] = place
-    lasting = _lasting(changes, befores, makers, arrived, tip)
-    return Links(befores, _following(befores, lasting), names, lasting, picks.not_counted(lasting))
+    standing = {maker for file in tip.items() if (maker := makers.get(file)) is not None}
+    lasting = _lasting(changes, befores, standing, arrived, tip)
+    return Links(befores, _following(befores, standing, lasting), names, lasting, picks.not_counted(lasting))
 
 
 def lines(changes: Sequence[Change], links: Links, stops: Collection[int]) -> Iterator[Line]:
     """Every change on exactly one line, except those at `stops`, which end lines and are on none."""
     for place, before in enumerate(links.befores):
-        begins = before is None or before in stops or links.following[before] != place
+        begins = before is None or before in stops or links.following.get(before) != place
         if begins and place not in stops and not _same_text(changes[place]):
             yield _line(place, links, stops)
 
@@ -148,10 +150,11 @@ class _Picks:
         return place == earlier
 
 
-def _following(befores: Sequence[int | None], lasting: Sequence[int]) -> dict[int, int]:
+def _following(befores: Sequence[int | None], standing: Collection[int], lasting: Sequence[int]) -> dict[int, int]:
     following: dict[int, int] = {}
     for place, before in enumerate(befores):
-        if before is not None:
+        # What replaced a text that still stands was itself given up, on a branch.
+        if before is not None and (lasting[place] or before not in standing):
             other = following.setdefault(before, place)
             if lasting[place] and not lasting[other]:
                 following[before] = place
@@ -161,7 +164,7 @@ def _following(befores: Sequence[int | None], lasting: Sequence[int]) -> dict[in
 def _lasting(
     changes: Sequence[Change],
     befores: Sequence[int | None],
-    makers: Mapping[tuple[bytes, bytes], int],
+    standing: Collection[int],
     arrived: Mapping[bytes, int],
     tip: Mapping[bytes, bytes],
 ) -> bytearray:
@@ -170,10 +173,8 @@ def _lasting(
     for place, change in enumerate(changes):
         # What came to be there after a file was deleted is another file.
         lasting[place] = change.new is None and (change.path not in tip or arrived.get(change.path, -1) > place)
-    for file in tip.items():
-        maker = makers.get(file)
-        if maker is not None:
-            lasting[maker] = True
+    for place in standing:
+        lasting[place] = True
     for place in range(len(changes) - 1, -1, -1):
         before = befores[place]
         if before is not None and lasting[place]:
