@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from repositories import (
     AGENT,
     BOT,
@@ -28,6 +30,7 @@ from evalr.errors import InputError
 from evalr.inputs import History
 from evalr.logs import read as read_log
 from evalr.logs.git import reader
+from evalr.logs.git.lines import times_in_order
 
 LONG = "".join(f"line {number} of the first text, {number * 7}\n" for number in range(40))
 LONGER = LONG + "one line more\n"
@@ -74,7 +77,7 @@ def test_the_committer_does_not_count(tmp_path: Path) -> None:
     story.commit({"a.py": "one\n"}, committer=AGENT)
     log = story.write(tmp_path / "repo").log()
     assert histories(log) == []
-    assert any("its only commit is by an agent" in note or "its only commit" in note for note in log.notes)
+    assert any("its only commit is not by an agent that is known here" in note for note in log.notes)
 
 
 def test_a_history_names_all_its_agents_and_each_revision_its_own(tmp_path: Path) -> None:
@@ -654,6 +657,19 @@ def test_times_before_1970_are_times(tmp_path: Path) -> None:
         [],
         [datetime(1969, 12, 31, tzinfo=UTC)],
     )
+
+
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=12))
+def test_of_times_that_go_back_as_few_as_can_be_are_changed(hours: list[int]) -> None:
+    times = [START + hour * HOUR for hour in hours]
+    ordered, changed = times_in_order(times)
+    assert ordered == sorted(ordered)
+    assert sum(one != other for one, other in zip(times, ordered, strict=True)) <= changed
+    assert set(ordered) <= set(times)
+    longest = [1] * len(hours)
+    for later, hour in enumerate(hours):
+        longest[later] += max((longest[n] for n in range(later) if hours[n] <= hour), default=0)
+    assert changed == len(hours) - max(longest)
 
 
 # What cuts

@@ -275,6 +275,17 @@ def test_what_the_repository_says_to_ignore_is_formatting(tmp_path: Path) -> Non
     assert log.left_out.counts["mass reformatting"] == 2
 
 
+def test_a_list_of_formattings_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    story = Story()
+    story.commit({"a.py": "1\n"}, by=AGENT)
+    second = story.commit({"a.py": "2\n"})
+    name = story.write(tmp_path / "first").hashes[second]
+    story.commit({".git-blame-ignore-revs": f"{name}\n" + "#\n" * 2**19})
+    found, left_out = read(story, tmp_path)
+    assert found == {"a.py": [(A, "1\n"), (P, "2\n")]}
+    assert left_out == {"of text that no agent wrote": 1}
+
+
 def test_large_files_are_not_compared(tmp_path: Path) -> None:
     large = ("word " * 250_000) + "\n"
     story = Story()

@@ -108,8 +108,8 @@ def _take_note(commits: Commits, log: Log) -> None:
     """Tell what of the commits is read, and count those that are not."""
     if commits.last is not None:
         log.notes.append(f"followed to its last commit, of {commits.last:%Y-%m-%d %H:%M} UTC")
-    if not (commits.read or commits.merges):
-        who = "its only commit is" if commits.total == 1 else f"none of its {commits.total:,} commits is"
+    if not (commits.read or commits.merges or commits.cut):
+        who = "its only commit is not" if commits.total == 1 else f"none of its {commits.total:,} commits is"
         yours = "name agents of your own in a file: --set agents=FILE, or agents= in Python"
         log.notes.append(f"{who} by an agent that is known here; {yours}")
     elif commits.before:
@@ -220,7 +220,8 @@ class _Walk:
 
 def _listed(name: bytes | None, blobs: Blobs) -> set[str]:
     try:
-        return set() if name is None else set(listed(blobs.text(name)))
+        known = name is not None and blobs.sizes([name]).get(name, LARGEST + 1) <= LARGEST
+        return set(listed(blobs.text(name))) if name is not None and known else set()
     except LogError:
         return set()  # a partial clone may lack the list, and what is on it is judged by its texts
 
