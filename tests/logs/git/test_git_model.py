@@ -260,7 +260,7 @@ def model(asked: Asked) -> list[Line]:
 # What must hold
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(told_stories())
 def test_the_reader_finds_what_the_slow_model_finds(told: Told) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -282,7 +282,7 @@ def test_the_reader_finds_what_the_slow_model_finds(told: Told) -> None:
                 assert timedelta(0) <= person.at - draft.written
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(told_stories(picks=True))
 def test_each_revision_counts_at_most_once_and_follows_its_parents_text(told: Told) -> None:
     with tempfile.TemporaryDirectory() as folder:

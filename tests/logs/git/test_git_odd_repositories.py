@@ -436,8 +436,10 @@ def test_a_damaged_list_of_formattings_is_not_heeded(tmp_path: Path) -> None:
     repo = story.write(tmp_path / "repo")
     cut_short(loose(repo, "HEAD:.git-blame-ignore-revs"))
     cut_short(loose(repo, "HEAD:.gitattributes"))
-    found = {str(history.attributes["path"]) for history in histories(repo.log())}
+    log = repo.log()
+    found = {str(history.attributes["path"]) for history in histories(log)}
     assert found == {"a.py", "b.py", "d/c.py"}
+    assert any(".gitattributes are not heeded" in note for note in log.notes)
 
 
 # Names of files

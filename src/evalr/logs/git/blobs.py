@@ -29,7 +29,7 @@ class Blobs:
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = os.getpid()
         self._lock = Lock()
-        self._texts: OrderedDict[bytes, str] = OrderedDict()
+        self._texts: OrderedDict[bytes, tuple[str, int]] = OrderedDict()
         self._size = 0
 
     def __deepcopy__(self, memo: object) -> Blobs:
@@ -55,13 +55,12 @@ class Blobs:
             LogError: it cannot be read.
         """
         with self._lock:
-            found = self._texts.get(name)
-            if found is None:
-                found = _decoded(self._read(name))
-                self._remember(name, found)
-            else:
+            if name in self._texts:
                 self._texts.move_to_end(name)
-            return found
+                return self._texts[name][0]
+            text = _decoded(self._read(name))
+            self._remember(name, text)
+            return text
 
     def content(self, name: bytes) -> bytes:
         """A blob's bytes.
@@ -73,10 +72,12 @@ class Blobs:
             return self._read(name)
 
     def _remember(self, name: bytes, text: str) -> None:
-        self._texts[name] = text
-        self._size += getsizeof(text)
+        size = getsizeof(text)
+        self._texts[name] = text, size
+        self._size += size
         while self._size > REMEMBERED and len(self._texts) > 1:
-            self._size -= getsizeof(self._texts.popitem(last=False)[1])
+            _, (_, size) = self._texts.popitem(last=False)
+            self._size -= size
 
     def _read(self, name: bytes) -> bytes:
         process = self._running()

@@ -169,6 +169,8 @@ def _with_moves(repository: Repository, commits: Sequence[Commit], changes: list
 
 
 def _may_move(changes: Sequence[Change]) -> bool:
+    if len(changes) > MOST_RENAMES:
+        return False
     edited = {change.old for change in changes if change.old is not None and change.new is not None}
     return any(change.new in edited and change.new != change.old for change in changes)
 

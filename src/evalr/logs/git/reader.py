@@ -25,7 +25,7 @@ from evalr.logs.git.changes import FILE, SUBMODULE, SYMLINK, Changes, read_chang
 from evalr.logs.git.commits import ABSURD_TIME, Commit, Commits, TimeOf, read_commits
 from evalr.logs.git.kinds import kind_by_text, kinds_by_name
 from evalr.logs.git.lines import Line, lines, link, times_in_order
-from evalr.logs.git.reformatting import IGNORE_LIST, listed, only_reformats
+from evalr.logs.git.reformatting import IGNORE_LIST, listed, only_reformats, sample
 from evalr.logs.git.repository import Repository, find_places, repository_around
 from evalr.logs.log import Item, Log
 from evalr.quoting import quoted
@@ -207,15 +207,16 @@ class _Walk:
     def stop_at_reformatting(self, blobs: Blobs) -> None:
         """Take off what commits changed that only reformatted many files, by their texts or the repository's list."""
         named = _listed(self.files.get(IGNORE_LIST), blobs)
-        asked = {self.changes[place].commit for line in self.lines for place in line.steps}
         found: dict[int, str] = {}
-        for number, group in groupby(enumerate(self.changes), key=lambda item: item[1].commit):
-            if number not in asked:
-                continue
-            changes = list(group)
-            if self.commits[number].hash in named or only_reformats([change for _, change in changes], blobs):
-                found |= dict.fromkeys((place for place, _ in changes), REFORMATTED)
-        self.stop_at({place: reason for place, reason in found.items() if place not in self.stops})
+        asked = {self.changes[place].commit for line in self.lines for place in line.steps}
+        by_commit = groupby(enumerate(self.changes), key=lambda item: item[1].commit)
+        places = {number: [place for place, _ in group] for number, group in by_commit if number in asked}
+        samples = {number: sample(self.changes[place] for place in changed) for number, changed in places.items()}
+        sizes = blobs.sizes(name for edits in samples.values() for edit in edits for name in edit)
+        for number, edits in samples.items():
+            if self.commits[number].hash in named or only_reformats(edits, sizes, blobs):
+                found |= dict.fromkeys((place for place in places[number] if place not in self.stops), REFORMATTED)
+        self.stop_at(found)
 
 
 def _listed(name: bytes | None, blobs: Blobs) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from evalr.errors import LogError
 from evalr.logs.git.blobs import LARGEST, Blobs
@@ -21,21 +21,25 @@ IGNORE_LIST = b".git-blame-ignore-revs"
 """The file in which a repository may itself name such commits."""
 
 
-def only_reformats(changes: Sequence[Change], blobs: Blobs) -> bool:
-    """Whether a commit with these changes only moved and formatted text, judged by a few of its files.
+Edit = tuple[bytes, bytes]
+"""The blobs before and after."""
 
-    Nine of ten that are looked at must hold the same characters before and after, whatever their order, but for blanks,
-    quotes and brackets. A file that is too large, or is missing, does not.
-    """
+
+def sample(changes: Iterable[Change]) -> Sequence[Edit]:
+    """A few of the files that a commit edited; none where these are not many."""
     edits = [(change.old, change.new) for change in changes if change.old and change.new and change.old != change.new]
-    if len(edits) < MANY:
-        return False
-    sample = edits[:: max(1, len(edits) // LOOKED_AT)][:LOOKED_AT]
-    sizes = blobs.sizes(name for edit in sample for name in edit)
-    same = sum(
-        all(sizes.get(name, LARGEST + 1) <= LARGEST for name in edit) and _same_letters(*edit, blobs) for edit in sample
-    )
-    return same >= SHARE * len(sample)
+    return [] if len(edits) < MANY else edits[:: max(1, len(edits) // LOOKED_AT)][:LOOKED_AT]
+
+
+def only_reformats(edits: Sequence[Edit], sizes: Mapping[bytes, int], blobs: Blobs) -> bool:
+    """Whether a commit only moved and formatted text, judged by a sample of its files.
+
+    Nine of ten must hold the same characters before and after, whatever their order, but for blanks, quotes and
+    brackets. A file that is too large, or is missing, does not.
+    """
+    small = [edit for edit in edits if all(sizes.get(name, LARGEST + 1) <= LARGEST for name in edit)]
+    enough = SHARE * len(edits)
+    return bool(edits) and len(small) >= enough and sum(_same_letters(*edit, blobs) for edit in small) >= enough
 
 
 def _same_letters(old: bytes, new: bytes, blobs: Blobs) -> bool:
