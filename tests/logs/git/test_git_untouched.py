@@ -15,7 +15,7 @@ import pytest
 from repositories import AGENT, ENVIRONMENT, HOUR, PERSON, Repo, Story, git, histories, init, told
 
 from evalr.errors import LogError, RecordError
-from evalr.logs.git import reader
+from evalr.logs.git import changes, reader
 
 A, P, S = "agent", "person", "system"
 LONG = "".join(f"line {number} of the first text, {number * 7}\n" for number in range(40))
@@ -254,6 +254,13 @@ def test_a_relative_path_to_git_works(tmp_path: Path, monkeypatch: pytest.Monkey
     assert texts(repo.path) == EXPECTED
 
 
+def test_without_a_place_for_temporary_files_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo = some_story().write(tmp_path / "repo")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.raises(LogError, match="temporary files"):
+        list(repo.log())
+
+
 def test_without_git_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repo = some_story().write(tmp_path / "repo")
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -338,6 +345,40 @@ def test_a_blobless_clone_follows_renames_that_left_the_text(tmp_path: Path) -> 
     found = texts(path)
     assert found == {"b.py": [(A, LONG)]}
     assert not_asked(tmp_path)
+
+
+@pytest.mark.parametrize("most", [3, 50])
+def test_a_blobless_clone_with_many_renames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(changes, "MOST_FAILURES_OF_RENAMES", most)
+    story = Story()
+    story.commit({"0.py": LONG, "kept.py": "1\n"}, by=AGENT)
+    for number in range(12):
+        story.commit({f"{number}.py": None, f"{number + 1}.py": LONG + "more\n" * number})
+    story.commit({"kept.py": None, "moved.py": "1\n"})
+    path = clone(tmp_path, "--filter=blob:none", story=story)
+    log = reader.open(path)
+    found = {str(history.attributes["path"]): told(history) for history in histories(log)}
+    assert found["moved.py"] == [(A, "1\n")]
+    assert log.left_out.counts["missing object"] >= 1
+    assert all(role != P for lines in found.values() for role, _ in lines)
+    assert not_asked(tmp_path)
+
+
+def test_what_fails_again_and_again_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    story = Story()
+    for number in range(6):
+        story.commit({"d/a.py": f"{number}\n"}, by=AGENT)
+    repo = story.write(tmp_path / "repo")
+    for number in range(1, 5):
+        tree = repo.git("rev-parse", f"{repo.hashes[number]}:d").decode().strip()
+        (repo.path / ".git" / "objects" / tree[:2] / tree[2:]).unlink()
+    log = repo.log()
+    [history] = histories(log)
+    assert told(history) == [(S, "4\n"), (A, "5\n")]
+    assert log.left_out.counts == {"missing object": 5}
+    monkeypatch.setattr(changes, "MOST_FAILURES", 2)
+    with pytest.raises(LogError, match="git cannot read this repository"):
+        list(repo.log())
 
 
 def test_a_blobless_clone_may_lack_its_list_of_formattings(tmp_path: Path) -> None:

@@ -120,7 +120,12 @@ class Repository:
         self.path = path
         self._git = str(Path(program).absolute())  # it runs in another directory
         self._places = places
-        self.scratch = Path(tempfile.mkdtemp(prefix="evalr-git-"))
+        try:
+            self.scratch = Path(tempfile.mkdtemp(prefix="evalr-git-"))
+        except OSError as error:
+            raise LogError(
+                f"{path}: git needs a directory for temporary files, and none can be made: {error}"
+            ) from error
         self.close = weakref.finalize(self, _take_away, self.scratch, os.getpid())
         (self.scratch / "refs").mkdir()
         sha256 = self._is_sha256()
