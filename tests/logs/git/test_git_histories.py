@@ -407,11 +407,12 @@ def test_a_conflict_resolved_in_a_merge_ends_both_lines(tmp_path: Path) -> None:
     left = story.commit({"a.py": "left\n"}, by=AGENT, after=[base])
     right = story.commit({"a.py": "right\n"}, by=DEVIN, after=[base])
     story.commit({"a.py": "resolved\n"}, after=[left, right])
+    merged = story.at
     story.commit({"a.py": "last\n"})
     log = story.write(tmp_path / "repo").log()
     found = histories(log)
     assert {tuple(told(history)[1:]) for history in found} == {((A, "left\n"),), ((A, "right\n"),)}
-    assert all(history.read_at == history.revisions[-1].at for history in found)
+    assert [history.read_at for history in found] == [merged, merged]
     assert log.left_out.counts == {"merge commit": 1, "text of a merge": 2, "of text that no agent wrote": 1}
 
 
@@ -421,11 +422,12 @@ def test_an_evil_merge_is_no_ones_writing(tmp_path: Path) -> None:
     left = story.commit({"b.py": "1\n"}, after=[base])
     right = story.commit({"c.py": "0\n"}, after=[base])
     story.commit({"a.py": "smuggled in\n", "c.py": "0\n"}, by=AGENT, after=[left, right])
+    merged = story.at
     story.commit({"a.py": "mended\n"})
     log = story.write(tmp_path / "repo").log()
     found = {str(history.attributes["path"]): history for history in histories(log)}
     assert told(found["a.py"]) == [(A, "0\n")]
-    assert found["a.py"].read_at == found["a.py"].revisions[-1].at
+    assert found["a.py"].read_at == merged
     assert told(found["b.py"]) == [(A, "0\n"), (P, "1\n")]
     assert log.left_out.counts["text of a merge"] == 1
 
@@ -439,7 +441,7 @@ def test_a_branch_that_was_merged_away_is_not_followed_to_this_day(tmp_path: Pat
     log = story.write(tmp_path / "repo").log()
     [history] = histories(log)
     assert told(history) == [(S, "0\n"), (A, "theirs\n")]
-    assert history.read_at == history.revisions[-1].at
+    assert history.read_at == story.at
     assert log.left_out.counts["text of a merge"] == 1
 
 
@@ -510,11 +512,12 @@ def test_a_subtree_that_a_merge_moved_keeps_its_drafts(tmp_path: Path) -> None:
     one = story.commit({"a.py": "0\n"})
     other = story.commit({"b.py": "0\n"}, by=AGENT, after=[])
     story.commit({"vendor-free/b.py": "0\n"}, after=[one, other])
+    merged = story.at
     story.commit({"vendor-free/b.py": "1\n"})
     log = story.write(tmp_path / "repo").log()
     [history] = histories(log)
     assert told(history) == [(A, "0\n")]
-    assert history.read_at == history.revisions[0].at
+    assert history.read_at == merged
     assert log.left_out.counts["text of a merge"] == 1
 
 

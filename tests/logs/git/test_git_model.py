@@ -271,6 +271,15 @@ def test_the_reader_finds_what_the_slow_model_finds(told: Told) -> None:
         expected = model(asked)
         lines = [[(r.id, r.role, r.text) for r in history.revisions] for history in found]
         assert sorted(lines, key=repr) == sorted(expected, key=repr)
+        merged = {at for at, parents in zip(told.times, told.parents, strict=True) if len(parents) > 1}
+        cut = {at for at, author in zip(told.times, told.authors, strict=True) if author == BOT}
+        for history in found:
+            last = history.revisions[-1]
+            if history.read_at is None:
+                assert last.text in ("", *asked.tip.values())
+            else:
+                assert history.read_at >= last.at
+                assert history.read_at == last.at or history.read_at.timestamp() in merged | cut
         edits = [edit for edit in asked.edits if not edit.pure]
         assert log.records == len(edits) + asked.merges + log.left_out.counts["text of a merge"]
         assert log.left_out.counts["bot"] == sum(edit.role is None for edit in edits)

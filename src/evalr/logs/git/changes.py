@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count, groupby
 from operator import attrgetter
@@ -186,3 +188,28 @@ def _moved(changes: Sequence[Change]) -> list[Change]:
 
 def _blob(mode: bytes, name: bytes) -> bytes | None:
     return name if mode.startswith(FILE) else None
+
+
+Text = tuple[bytes, bytes]
+"""A path, and the blob that it has."""
+
+
+def merged_away(repository: Repository, merges: Sequence[Commit], texts: AbstractSet[Text]) -> dict[Text, Commit]:
+    """For each of these texts the first merge that has something else in its place than a parent had.
+
+    Where directories are missing, merges from there on are not looked at.
+    """
+    found: dict[Text, Commit] = {}
+    by_name = {merge.hash.encode(): merge for merge in merges}
+    given = (f"{merge.hash}\n".encode() for merge in merges)
+    fields = repository.run("diff-tree", "--stdin", "-m", "-r", "-z", "--raw", "--no-renames", given=given)
+    with suppress(LogError):
+        merge = merges[0]
+        for field in fields:
+            if field.startswith(b":"):
+                text = next(fields), field.split(b" ")[2]
+                if text in texts:
+                    found.setdefault(text, merge)
+            else:
+                merge = by_name[field]
+    return found

@@ -21,11 +21,11 @@ FIELDS = ("%H", "%P", "%an", "%ae", "%at", "%ct", "%s", "%(trailers:only,unfold)
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit with a single parent, or none.
+    """One commit.
 
     Attributes:
         hash: its name.
-        parent: its parent's; empty where it has none.
+        parent: its parent's; empty where it has none, several with blanks between for a merge.
         at: when it was made, None where that cannot be.
         wrote: who wrote it.
         origin: the same for the same change picked onto another branch: its author and when they wrote it.
@@ -45,14 +45,14 @@ class Commits:
     Attributes:
         read: the commits.
         before: how many come before an agent's first. Nothing of them is needed: what an agent changed is at hand.
-        merges: the hashes of merges since then.
+        merges: merges since then.
         cut: the hashes of commits since then whose parents are not there, as at the edge of a shallow clone.
         last: when the last commit of all was made, by who put it there.
     """
 
     read: list[Commit] = field(default_factory=list)
     before: int = 0
-    merges: list[str] = field(default_factory=list)
+    merges: list[Commit] = field(default_factory=list)
     cut: list[str] = field(default_factory=list)
     last: datetime | None = None
 
@@ -72,14 +72,13 @@ def read_commits(repository: Repository, tip: str, *, agents: Agents, time: Time
         wrote = who_wrote(agents, author=Identity(author, address), subject=subject, trailers=list(_pairs(trailers)))
         if wrote.role != "agent" and not (commits.read or commits.merges or commits.cut):
             commits.before += 1
-        elif " " in parents:
-            # An agent's own merge may be its first commit of all: what follows it is read from there on.
-            commits.merges.append(name)
         elif name in repository.boundary:
             commits.cut.append(name)
         else:
             made = moment(authored) if time == "author" else at
-            commits.read.append(Commit(name, parents, made, wrote, hash((author, address, authored))))
+            # An agent's own merge may be its first commit of all: what follows it is read from there on.
+            kind = commits.merges if " " in parents else commits.read
+            kind.append(Commit(name, parents, made, wrote, hash((author, address, authored))))
     return commits
 
 

@@ -27,6 +27,11 @@ class Line:
     cut: int | None
     whole: bool
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether it went on in what a merge wrote, or was given up in one."""
+        return not self.whole and self.cut is None
+
 
 @dataclass(frozen=True, slots=True)
 class Links:

@@ -21,7 +21,7 @@ from evalr.inputs import History, Revision, Role, StoredRevision
 from evalr.logs.git.agents import NO_AUTHOR, load_agents
 from evalr.logs.git.attributes import Said, kinds_by_attribute
 from evalr.logs.git.blobs import LARGEST, Blobs
-from evalr.logs.git.changes import FILE, SUBMODULE, SYMLINK, Changes, read_changes
+from evalr.logs.git.changes import FILE, SUBMODULE, SYMLINK, Changes, Text, merged_away, read_changes
 from evalr.logs.git.commits import ABSURD_TIME, Commit, Commits, TimeOf, read_commits
 from evalr.logs.git.kinds import kind_by_text, kinds_by_name
 from evalr.logs.git.lines import Line, lines, link, times_in_order
@@ -101,6 +101,7 @@ def _items(path: Path, time: TimeOf, rev: str, agents: str | None, log: Log) -> 
     walk = _Walk(changes, commits.read, _newest_files(repository, tip, log) if changes.read else {})
     walk.stop_at_missing_texts(blobs)
     walk.stop_at_reformatting(blobs)
+    walk.see_merges(repository, commits.merges)
     yield from _histories(walk, _attributes(repository, walk, log), blobs, log)
 
 
@@ -114,7 +115,7 @@ def _take_note(commits: Commits, log: Log) -> None:
         log.notes.append(f"{who} by an agent that is known here; {yours}")
     elif commits.before:
         log.notes.append(f"commits before any agent's, which are not read: {commits.before:,} of {commits.total:,}")
-    for reason, names in ((MERGE, commits.merges), (EDGE, commits.cut)):
+    for reason, names in ((MERGE, [merge.hash for merge in commits.merges]), (EDGE, commits.cut)):
         log.records += len(names)
         for name in names:
             log.leave_out(reason, name[:SHORT])
@@ -152,6 +153,7 @@ class _Walk:
         links: how the changes follow each other.
         stops: the places of changes that do not count, and why.
         lines: those with an agent's change.
+        merged: when a merge put something else in the place of the text that a line ends with.
     """
 
     def __init__(self, changes: Changes, commits: Sequence[Commit], files: Mapping[bytes, bytes] | None) -> None:
@@ -167,6 +169,7 @@ class _Walk:
             if reason is not None:
                 self.stops[place] = reason
         self.lines = self._lines()
+        self.merged: dict[Text, datetime] = {}
 
     def _lines(self) -> list[Line]:
         found = lines(self.changes, self.links, self.stops)
@@ -218,6 +221,18 @@ class _Walk:
                 found |= dict.fromkeys((place for place in places[number] if place not in self.stops), REFORMATTED)
         self.stop_at(found)
 
+    def see_merges(self, repository: Repository, merges: Sequence[Commit]) -> None:
+        """Find out when texts that a line ends with were merged away."""
+        texts = {text for line in self.lines if line.is_lost and (text := self.last_text(line)) is not None}
+        if texts and merges:
+            found = merged_away(repository, merges, texts)
+            self.merged = {text: merge.at for text, merge in found.items() if merge.at is not None}
+
+    def last_text(self, line: Line) -> Text | None:
+        """Where the text is that a line ends with; None where it was deleted."""
+        blob = self.changes[line.steps[-1]].new
+        return None if blob is None else (line.path, blob)
+
 
 def _listed(name: bytes | None, blobs: Blobs) -> set[str]:
     try:
@@ -252,7 +267,7 @@ def _histories(walk: _Walk, attributes: Mapping[bytes, Said], blobs: Blobs, log:
         kept = line.steps[max(0, first - 1) :]
         unseen.difference_update(kept)
         agents.update(line.steps[first:])
-        if not line.whole and line.cut is None:
+        if line.is_lost:
             log.records += 1
             where = f"{quoted(_text(line.path))} after {walk.commit_of(kept[-1]).hash[:SHORT]}"
             _leave_out(log, MERGED if walk.knows_newest else MISSING, where)
@@ -318,7 +333,9 @@ def _followed_until(line: Line, walk: _Walk, last: datetime) -> datetime | None:
     """Until when it is known what became of a file; None where that is known to this day."""
     if line.whole:
         return None
-    cut = None if line.cut is None else walk.commit_of(line.cut).at
+    text = walk.last_text(line) if line.is_lost else None
+    merged = None if text is None else walk.merged.get(text)
+    cut = merged if line.cut is None else walk.commit_of(line.cut).at
     return last if cut is None else max(last, cut)
 
 
