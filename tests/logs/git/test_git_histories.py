@@ -29,7 +29,7 @@ from repositories import (
 from evalr.errors import InputError
 from evalr.inputs import History
 from evalr.logs import read as read_log
-from evalr.logs.git import reader
+from evalr.logs.git import changes, reader
 from evalr.logs.git.lines import times_in_order
 
 LONG = "".join(f"line {number} of the first text, {number * 7}\n" for number in range(40))
@@ -414,6 +414,25 @@ def test_a_conflict_resolved_in_a_merge_ends_both_lines(tmp_path: Path) -> None:
     assert {tuple(told(history)[1:]) for history in found} == {((A, "left\n"),), ((A, "right\n"),)}
     assert [history.read_at for history in found] == [merged, merged]
     assert log.left_out.counts == {"merge commit": 1, "text of a merge": 2, "of text that no agent wrote": 1}
+
+
+@pytest.mark.parametrize("name", [b"a.py", b":(glob)*", b"*", b"caf\xe9", b"-m", b"d/two\nlines"])
+@pytest.mark.parametrize("most", [0, 50_000])
+def test_a_text_of_any_name_is_followed_until_a_merge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: bytes, most: int
+) -> None:
+    monkeypatch.setattr(changes, "MOST_NAMED", most)
+    story = Story()
+    base = story.commit({name: "0\n", b"other": "0\n"})
+    left = story.commit({name: "left\n"}, by=AGENT, after=[base])
+    right = story.commit({name: "right\n", b"other": "1\n"}, after=[base])
+    story.commit({name: "both\n", b"other": "2\n"}, after=[left, right])
+    merged = story.at
+    again = story.commit({name: "last\n"})
+    story.commit({name: "last\n"}, after=[again, left])
+    [history] = histories(story.write(tmp_path / "repo").log())
+    assert told(history) == [(S, "0\n"), (A, "left\n")]
+    assert history.read_at == merged
 
 
 def test_an_evil_merge_is_no_ones_writing(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count, groupby
 from operator import attrgetter
+from os import fsdecode
 from typing import NamedTuple
 
 from evalr.errors import LogError
@@ -22,6 +23,9 @@ MOST_RENAMES = 1000
 
 SIMILAR = "-M50%"
 SAME = "-M100%"
+
+MOST_NAMED = 50_000
+"""Bytes of paths that one command may name. Where there are more, git tells of all."""
 
 MOST_FAILURES = 1000
 MOST_FAILURES_OF_RENAMES = 50
@@ -202,7 +206,11 @@ def merged_away(repository: Repository, merges: Sequence[Commit], texts: Abstrac
     found: dict[Text, Commit] = {}
     by_name = {merge.hash.encode(): merge for merge in merges}
     given = (f"{merge.hash}\n".encode() for merge in merges)
-    fields = repository.run("diff-tree", "--stdin", "-m", "-r", "-z", "--raw", "--no-renames", given=given)
+    paths = {path for path, _ in texts}
+    few = sum(map(len, paths)) <= MOST_NAMED
+    asked = [f":(top,literal){fsdecode(path)}" for path in paths] if few else []
+    arguments = ("diff-tree", "--stdin", "-m", "-r", "-z", "--raw", "--no-renames", "--", *asked)
+    fields = repository.run(*arguments, given=given)
     with suppress(LogError):
         merge = merges[0]
         for field in fields:
