@@ -24,8 +24,8 @@ MOST_RENAMES = 1000
 SIMILAR = "-M50%"
 SAME = "-M100%"
 
-MOST_NAMED = 50_000
-"""Bytes of paths that one command may name. Where there are more, git tells of all."""
+MOST_NAMED = 2_000
+"""Bytes of paths that git is asked for by name. Where they are more, to be told of all files is faster."""
 
 MOST_FAILURES = 1000
 MOST_FAILURES_OF_RENAMES = 50
