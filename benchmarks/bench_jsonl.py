@@ -4,14 +4,20 @@
 
 Each row runs in a process of its own on one generated log, so that its peak of memory is its own. The log is the same
 for the same number of sessions: sessions of 10 activities, a quarter as many users as sessions. Times are of the
-processor, without imports. "All measures" is everything that applies to sessions: drop-off and its decided share, the
-share of waits that ended within the window and the typical wait, each with its interval clustered by user.
+processor, without imports; where several processes read, they are of the wall, from before they are started. "Every
+measure" is everything that applies to sessions: drop-off and its decided share, the share of waits that ended within
+the window and the typical wait, clustered by user, with duplicates looked for. "Into tallies" is that without the
+estimates.
+
+The peak of memory is that of the process, as the system has it. Of several it is the largest sum seen at one time, of
+what each of them has and its part of what they share (PSS, every 20 ms); left out where the system does not tell.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import resource
 import subprocess
@@ -20,8 +26,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import Any
+from threading import Event, Thread
+from typing import Any, NamedTuple
 
 SEED = 20261130
 ACTIVITIES = 10
@@ -110,24 +118,91 @@ def all_measures(path: Path) -> str:
     return "; ".join(str(estimate) for estimate in estimates)
 
 
-JOBS: dict[str, tuple[str, Callable[[Path], str]]] = {
-    "json": ("json.loads alone", load_json),
-    "read": ("read", read_only),
-    "drop_off": ("read, drop-off, rate clustered by user", drop_off),
-    "all": ("read, every measure that applies", all_measures),
+def into_tallies(path: Path, processes: int = 1) -> str:
+    from evalr import bulk
+
+    found = bulk.tallies(path, now=NOW, processes=processes)
+    return ", ".join(f"{name} {tally.entries[None].results:,}" for name, tally in found.items())
+
+
+def bulk_report(path: Path, processes: int = 1) -> str:
+    from evalr import bulk
+
+    return "; ".join(str(row.estimate) for row in bulk.report(path, now=NOW, processes=processes).rows)
+
+
+class Job(NamedTuple):
+    title: str
+    run: Callable[[Path], str]
+    processes: int = 1
+
+
+JOBS = {
+    "json": Job("json.loads alone", load_json),
+    "read": Job("read", read_only),
+    "drop_off": Job("read, drop-off, rate clustered by user", drop_off),
+    "all": Job("read, every measure that applies", all_measures),
+    "tallies": Job("evalr.bulk, every measure, into tallies", into_tallies),
+    "bulk": Job("evalr.bulk, every measure", bulk_report),
+    "two_tallies": Job("evalr.bulk with two processes, into tallies", partial(into_tallies, processes=2), 2),
+    "two": Job("evalr.bulk with two processes", partial(bulk_report, processes=2), 2),
 }
 
 
-def run(job: str, path: Path) -> None:
+# ---------------------------------------------------------------------------------------------------------------------
+# Measuring
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class TreePeak(Thread):
+    """The most memory that this process and its children have at one time, in bytes, where the system says so."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.most: int | None = None
+        self._stop_it = Event()
+
+    def run(self) -> None:
+        while not self._stop_it.wait(0.02):
+            try:
+                found = sum(map(shared_out, [os.getpid(), *children()]))
+            except OSError:  # one has just ended, or this system has no such files
+                continue
+            self.most = max(found, self.most or 0)
+
+    def stop(self) -> int | None:
+        self._stop_it.set()
+        self.join()
+        return self.most
+
+
+def children() -> list[int]:
+    files = Path("/proc/self/task").glob("*/children")
+    return [int(child) for file in files for child in file.read_text().split()]
+
+
+def shared_out(process: int) -> int:
+    """What a process has, and its part of what it shares."""
+    lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+
+
+def run(job: Job, path: Path) -> None:
     """One job, in this process: prints its seconds, its peak of memory in MB, and what it found."""
+    import evalr.bulk
     import evalr.estimates.duration
     import evalr.logs  # noqa: F401  the imports are no part of the job, though their memory is
 
-    start = time.process_time()
-    found = JOBS[job][1](path)
-    seconds = time.process_time() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
-    print(json.dumps({"seconds": seconds, "peak": peak, "found": found}))
+    tree = TreePeak()
+    if job.processes > 1:
+        tree.start()
+    wall, processor = time.perf_counter(), time.process_time()
+    found = job.run(path)
+    wall, processor = time.perf_counter() - wall, time.process_time() - processor
+    peak: float | None = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    if job.processes > 1:
+        peak = tree.stop()
+    print(json.dumps({"wall": wall, "processor": processor, "peak": peak, "found": found}))
 
 
 def main() -> None:
@@ -138,7 +213,7 @@ def main() -> None:
     parser.add_argument("--job", choices=JOBS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.job:
-        run(options.job, options.log)
+        run(JOBS[options.job], options.log)
         return
     sessions = 1_000_000 if options.million else options.sessions
 
@@ -149,16 +224,16 @@ def main() -> None:
         print("| job | s | µs a session | share of json.loads | peak MB |")
         print("|---|---|---|---|---|")
         notes, alone = [], None
-        for job, (title, _) in JOBS.items():
-            command = [sys.executable, __file__, "--job", job, "--log", str(path)]
+        for name, job in JOBS.items():
+            command = [sys.executable, __file__, "--job", name, "--log", str(path)]
             ran = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-            alone = alone or ran["seconds"]
-            each = 1e6 * ran["seconds"] / sessions
-            print(
-                f"| {title} | {ran['seconds']:.2f} | {each:.1f} | {alone / ran['seconds']:.2f} | {ran['peak']:.0f} |",
-                flush=True,
-            )
-            notes.append(f"- {title}: {ran['found']}")
+            alone = alone or ran
+            clock = "processor" if job.processes == 1 else "wall"
+            seconds = ran[clock]
+            peak = "" if ran["peak"] is None else f"{ran['peak'] / 1e6:.0f}"
+            each, share = 1e6 * seconds / sessions, alone[clock] / seconds
+            print(f"| {job.title} | {seconds:.2f} | {each:.1f} | {share:.2f} | {peak} |", flush=True)
+            notes.append(f"- {job.title}: {ran['found']}")
         print("\n" + "\n".join(notes))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
@@ -17,7 +17,7 @@ from pydantic_core import from_json, to_json
 from evalr.errors import InputError, LogError
 from evalr.inputs import Input, Transcript
 from evalr.logs.forms import FORMS, PARTS_OF, Form, form_of
-from evalr.logs.lines import BYTE_ORDER_MARK, CUT_OFF, UTF_16, is_document, raw_lines
+from evalr.logs.lines import BYTE_ORDER_MARK, CUT_OFF, UTF_16, Span, is_document, raw_lines
 from evalr.logs.log import Item, Log, Stored
 from evalr.logs.reasons import Reason, fault, text_fault, without_lone_escapes
 from evalr.logs.results import ResultLine, measure_of, missing_part, to_result, to_result_line
@@ -73,7 +73,7 @@ class JsonlReader:
 
     def open(self, path: Path, *, strict: bool = False) -> Log:
         """The log; nothing is read before it is iterated over."""
-        return Log(str(path), self.name, partial(_items, path), strict=strict)
+        return Log(str(path), self.name, partial(line_items, path), strict=strict)
 
 
 reader = JsonlReader()
@@ -95,9 +95,38 @@ def _claim_line(line: bytes) -> float:
     return 0.9
 
 
-def _items(path: Path, log: Log) -> Iterator[Item]:
-    seen, lines = Seen(), _Lines(log)
-    for number, line in enumerate(raw_lines(path, log), start=1):
+class Rows(Protocol):
+    """What takes lines as they are, before they become inputs; see `evalr.bulk`."""
+
+    def take(self, line: bytes) -> bool | None:
+        """Whether what the line holds is new; None where it must be read as any other line."""
+
+    def flush(self) -> None:
+        """Finish what was taken so far: what is yielded next comes after it."""
+
+
+def line_items(
+    path: Path, log: Log, *, span: Span | None = None, seen: Seen | None = None, rows: Rows | None = None
+) -> Iterator[Item]:
+    """What the lines of a log hold, each subject once.
+
+    Args:
+        path: of the file.
+        log: gets the account.
+        span: only these lines of it. That there are none is no error then.
+        seen: subjects that count as named already.
+        rows: takes what lines it can; these are not yielded.
+    """
+    seen, lines = Seen() if seen is None else seen, _Lines(log)
+    take = None if rows is None else rows.take
+    for number, line in enumerate(raw_lines(path, log, span), start=1):
+        if take is not None:
+            new = take(line)
+            if new is not None:
+                log.records += 1
+                if not new:
+                    log.skip(DUPLICATE, f"line {number}")
+                continue
         try:
             given = lines.read(line)
             if given is None:
@@ -111,14 +140,24 @@ def _items(path: Path, log: Log) -> Iterator[Item]:
         if not _is_new(item, seen):
             log.skip(DUPLICATE, f"line {number}")
             continue
+        if rows is not None:
+            rows.flush()
         yield item
         if isinstance(item, Transcript):
             session = item.session()
             if session is not None and _is_new(session, seen):
                 log.derived += 1
                 yield session
+    if rows is not None:
+        rows.flush()
+    if span is None:
+        check_records(log)
+
+
+def check_records(log: Log) -> None:
+    """Raise LogError where a log that was read had none."""
     if not log.records:
-        raise LogError(f"{path}: there are no records in it")
+        raise LogError(f"{log.path}: there are no records in it")
 
 
 def _is_new(item: Item, seen: Seen) -> bool:

@@ -11,7 +11,7 @@ from gzip import BadGzipFile, GzipFile
 from io import BufferedReader, FileIO, RawIOBase
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from evalr.errors import LogError
 from evalr.logs.finding import GZIP, HEAD, unreadable
@@ -31,10 +31,22 @@ TOO_LONG = "line too long"
 DAMAGED = "damaged gzip"
 
 
-def raw_lines(path: Path, log: Log) -> Iterator[bytes]:
+class Span(NamedTuple):
+    """Some bytes of a plain file, from the begin of a line to the end of one; its head was checked."""
+
+    begin: int
+    end: int
+
+
+def raw_lines(path: Path, log: Log, span: Span | None = None) -> Iterator[bytes]:
     """Every line with its line end, so that counting them numbers them; one that is left out is yielded empty.
 
     Only a line feed ends a line: the other line ends of Unicode may stand inside a text.
+
+    Args:
+        path: of the file.
+        log: counts what is left out, and how far the file was read.
+        span: only these lines of it, which are numbered from 1 as well.
 
     Raises:
         LogError: the file cannot be opened, or nothing in it could be a line of JSON.
@@ -44,44 +56,51 @@ def raw_lines(path: Path, log: Log) -> Iterator[bytes]:
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from error
     with raw:
-        status = os.fstat(raw.fileno())
-        log.bytes_total = status.st_size if stat.S_ISREG(status.st_mode) else None
-        try:
-            file = unpacked(raw)
-            check_head(path, file.peek(HEAD))
-            if file.peek(3).startswith(BYTE_ORDER_MARK):
-                file.read(3)
-        except (EOFError, BadGzipFile, zlib.error) as error:
-            raise LogError(f"{path}: a damaged gzip file, of which nothing can be read") from error
-        except OSError as error:
-            raise unreadable(path, error) from error
+        file, begin = _opened(path, raw, log, span)
         for number in count(1):
             if number % PROGRESS_EVERY == 0 and log.bytes_total is not None:
-                log.bytes_read = raw.tell()
-            line = _next_line(path, file, log, number)
-            if line is None:
+                log.bytes_read = raw.tell() - begin
+            try:
+                line = file.readline(LINE_LIMIT)
+                too_long = len(line) == LINE_LIMIT and not line.endswith(b"\n")
+                if too_long:
+                    _pass_over(file)
+            except (EOFError, BadGzipFile, zlib.error) as error:
+                log.records += 1
+                log.skip(CUT_OFF if isinstance(error, EOFError) else DAMAGED, f"line {number}")
                 break
+            except OSError as error:
+                raise unreadable(path, error) from error
+            if not line:
+                break
+            if too_long:
+                log.records += 1
+                log.skip(TOO_LONG, f"line {number}")
+                line = b""
             yield line
         if log.bytes_total is not None:
-            log.bytes_read = raw.tell()
+            log.bytes_read = raw.tell() - begin
 
 
-def _next_line(path: Path, file: BufferedReader[Any], log: Log, number: int) -> bytes | None:
+def _opened(path: Path, raw: FileIO, log: Log, span: Span | None) -> tuple[BufferedReader[Any], int]:
+    """A file where its lines begin, and that place among its bytes as they are stored."""
+    status = os.fstat(raw.fileno())
+    log.bytes_total = status.st_size if stat.S_ISREG(status.st_mode) else None
+    begin = 0
     try:
-        line = file.readline(LINE_LIMIT)
-        if len(line) < LINE_LIMIT or line.endswith(b"\n"):
-            return line or None
-        _pass_over(file)
-        reason, line = TOO_LONG, b""
-    except EOFError:
-        reason, line = CUT_OFF, None
-    except (BadGzipFile, zlib.error):
-        reason, line = DAMAGED, None
+        if span is None:
+            file = unpacked(raw)
+            check_head(path, file.peek(HEAD))
+        else:
+            log.bytes_total, begin = span.end - span.begin, raw.seek(span.begin)
+            file = BufferedReader(_Until(raw, span.end), HEAD)
+        if begin == 0 and file.peek(3).startswith(BYTE_ORDER_MARK):
+            file.read(3)
+    except (EOFError, BadGzipFile, zlib.error) as error:
+        raise LogError(f"{path}: a damaged gzip file, of which nothing can be read") from error
     except OSError as error:
         raise unreadable(path, error) from error
-    log.records += 1
-    log.skip(reason, f"line {number}")
-    return line
+    return file, begin
 
 
 def _pass_over(file: BufferedReader[Any]) -> None:
@@ -102,6 +121,22 @@ class _Unpacked(RawIOBase):
     def readinto(self, buffer: Any) -> int:
         piece = self._file.read1(len(buffer))
         buffer[: len(piece)] = piece
+        return len(piece)
+
+
+class _Until(RawIOBase):
+    """A file that ends before it does."""
+
+    def __init__(self, file: FileIO, end: int) -> None:
+        self._file, self._left = file, end - file.tell()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self._file.read(min(len(buffer), self._left)) or b""
+        buffer[: len(piece)] = piece
+        self._left -= len(piece)
         return len(piece)
 
 

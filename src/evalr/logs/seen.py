@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 SMALLEST = 1 << 10
 FULL = 0.6
@@ -48,9 +48,26 @@ class Seen:
     def _grow(self) -> None:
         old = self._table
         self._resize(2 * len(old))
+        self._put(filter(None, old))
+
+    def _put(self, hashes: Iterable[int]) -> None:
         table, mask = self._table, self._mask
-        for key in filter(None, old):
+        for key in hashes:
             place = key & mask
             while table[place]:
                 place = (place + 1) & mask
             table[place] = key
+
+    def hashes(self) -> array[int]:
+        """What it holds: means something where Python's hash of texts is keyed alike, as in processes of one seed."""
+        return array("q", filter(None, self._table))
+
+    @classmethod
+    def of(cls, hashes: array[int]) -> Seen:
+        """The set of these hashes, each given once."""
+        seen = cls()
+        while seen._limit <= len(hashes):
+            seen._resize(2 * len(seen._table))
+        seen._put(hashes)
+        seen._count = len(hashes)
+        return seen

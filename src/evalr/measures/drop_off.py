@@ -13,7 +13,10 @@ from evalr.estimates.words import seconds_text, window_words
 from evalr.evaluators import FunctionEvaluator
 from evalr.inputs import Now, OpenProposals, Session, check_window, reading_time, resolve_now, utc_now
 from evalr.measures.measure import Marker, Measure
+from evalr.measures.rows import ActivityRow, OpenSince, RowReader, SessionRow
 from evalr.summaries import Rate, Summary, TimeTo
+from evalr.summaries.columns import Hits, Times
+from evalr.summaries.summary import PENDING
 
 WINDOW = timedelta(hours=1)
 
@@ -136,6 +139,71 @@ The same number as `drop_off_rate` when none is pending and `within` is the wind
 """
 
 
+NO_TIME = timedelta(0)
+_HIT, _MISS = (1, 1), (0, 1)
+
+
+def _rows(columns: tuple[Times, Hits], *, window: timedelta) -> RowReader:
+    """`_drop_off` in the columns of `drop_off_share` and `drop_off_rate`.
+
+    It goes through a row from its end, where a few activities mostly decide.
+    """
+    check_window(window)
+    times, hits = columns
+    add_waited, add_end, add_dropped = times.after.append, times.end.append, hits.of.append
+
+    def read(row: SessionRow, now: datetime) -> None:
+        activities = row["activities"]
+        answered = last_word = None
+        closed = False
+        for activity in reversed(activities):
+            if activity["kind"] == "closed":
+                closed, answered = True, activity["at"]
+            elif activity["role"] == "agent":
+                last_word = activity["at"]
+                break
+            elif activity["role"] == "person":
+                answered = activity["at"]
+
+        waited = NO_TIME
+        end: str | None = "continued"
+        dropped: tuple[int, int] | str = _MISS
+        if last_word is None:
+            pass
+        elif closed and answered is not None:
+            waited = min(window, answered - last_word)
+        else:
+            since = _open_since(activities)
+            if since is None and answered is not None:
+                waited = answered - last_word
+                dropped = _MISS if waited <= window else _HIT
+            else:
+                waited, end = now - (since or last_word), None
+                dropped = PENDING if waited < window else _HIT
+        add_waited(waited.total_seconds())
+        add_end(end)
+        add_dropped(dropped)
+
+    return read
+
+
+def _open_since(activities: Sequence[ActivityRow]) -> datetime | None:
+    """Since when the oldest proposal that is still open is open, if one is."""
+    proposals: OpenSince | None = None  # as most rows need none
+    for activity in activities:
+        kind = activity["kind"]
+        if kind == "proposal":
+            if proposals is None:
+                proposals = OpenSince()
+            proposals.see(activity)
+        elif proposals is not None:
+            if kind == "resolution":
+                proposals.see(activity)
+            elif kind == "closed":
+                proposals.close()
+    return None if proposals is None else proposals.oldest()
+
+
 def _summaries(*, window: timedelta) -> Sequence[Summary[Any]]:
     title = f"drop-off after {window_words(window)}"
     return (replace(drop_off_share, within=window, title=title), drop_off_rate)
@@ -152,5 +220,7 @@ measure = Measure(
     marker=Marker(
         seen=lambda session: any(activity.kind == "closed" for activity in session.activities),
         without="no session in this log is marked as closed, so drop-off says who spoke last rather than who gave up",
+        seen_in_row=lambda row: any(activity["kind"] == "closed" for activity in row["activities"]),
     ),
+    rows=_rows,
 )

@@ -14,6 +14,7 @@ from evalr.errors import InputError, error_words
 from evalr.evaluators import FunctionEvaluator
 from evalr.fields import verdict_fields
 from evalr.inputs import Input
+from evalr.measures.rows import RowReader
 from evalr.plugins import Plugins, load_plugins
 from evalr.summaries import Key, Summary
 
@@ -30,10 +31,12 @@ class Marker:
     Args:
         seen: whether one input has it. One input that does is enough for the whole log.
         without: what a report says where none does; the measure then stands after those that need no marker.
+        seen_in_row: the same as `seen`, of a row; see `Measure.rows`.
     """
 
     seen: Callable[[Any], bool]
     without: str
+    seen_in_row: Callable[[Any], bool] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +82,11 @@ class Measure:
         split: from a whole and the reading time, the inputs that are parts of it.
         marker: see `Marker`.
         rankings: see `Ranking`.
+        rows: the fast way, for `evalr.bulk`: given columns for each tally of the summaries (those that read alike share
+            one) and the settings as keywords, what adds to them, row by row, what the summaries count of what the
+            evaluator says. Where it raises, the evaluator is asked. See `evalr.measures.rows`.
+        part_attributes: with `split` and `rows`: the attributes that parts have beside those of the whole. Parts have
+            the whole's user, arm, `read_at` and weight.
     """
 
     name: str
@@ -92,6 +100,8 @@ class Measure:
     split: Callable[[Any, datetime], Iterable[Input]] | None = None
     marker: Marker | None = None
     rankings: Sequence[Ranking] = ()
+    rows: Callable[..., RowReader] | None = None
+    part_attributes: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         verdict_fields(self.verdict)

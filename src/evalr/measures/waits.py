@@ -13,7 +13,9 @@ from evalr.estimates.words import window_words
 from evalr.evaluators import FunctionEvaluator
 from evalr.inputs import Now, Session, Wait, reading_time, resolve_now, utc_now
 from evalr.measures.measure import Measure
+from evalr.measures.rows import ActivityRow, OpenSince, RowReader, SessionRow
 from evalr.summaries import Summary, TimeTo
+from evalr.summaries.columns import Times
 
 WINDOW = timedelta(hours=1)
 
@@ -57,6 +59,49 @@ typical_wait = replace(back_within, name="waits_median", within=None, title="typ
 """The time by which the person had come back after half of all waits."""
 
 
+def _rows(columns: tuple[Times], *, window: timedelta) -> RowReader:
+    """What `Session.waits` and `measure_wait` say, in the columns of `back_within`."""
+    (times,) = columns
+    add_after, add_end = times.after.append, times.end.append
+
+    def put(since: datetime, until: datetime, end: str | None) -> None:
+        add_after((until - since).total_seconds())
+        add_end(end)
+
+    def put_all(proposals: OpenSince | None, last_word: ActivityRow | None, until: datetime, end: str | None) -> None:
+        if proposals is not None:
+            for since in proposals.close():
+                put(since, until, end)
+        if last_word is not None:
+            put(last_word["at"], until, end)
+
+    def read(row: SessionRow, now: datetime) -> None:
+        proposals: OpenSince | None = None  # as most rows need none
+        last_word: ActivityRow | None = None
+        for activity in row["activities"]:
+            kind, role = activity["kind"], activity["role"]
+            if kind != "message":  # as most are
+                if kind == "closed":
+                    put_all(proposals, last_word, activity["at"], "closed")
+                    last_word = None
+                    continue
+                if kind == "proposal" or (kind == "resolution" and proposals is not None):
+                    proposals = proposals or OpenSince()
+                    since = proposals.see(activity)
+                    if since is not None:
+                        put(since, activity["at"], "returned" if role == "person" else "closed")
+            if role == "agent":
+                last_word = activity
+            elif last_word is not None and role == "person":
+                # As `put`, without its call: most waits end here.
+                add_after((activity["at"] - last_word["at"]).total_seconds())
+                add_end("returned")
+                last_word = None
+        put_all(proposals, last_word, now, None)
+
+    return read
+
+
 def _summaries(*, window: timedelta) -> Sequence[Summary[Any]]:
     return (replace(back_within, within=window, title=f"came back within {window_words(window)}"), typical_wait)
 
@@ -75,4 +120,6 @@ measure = Measure(
     evaluator=_evaluator,
     whole=Session,
     split=lambda session, now: session.waits(now=now),
+    rows=_rows,
+    part_attributes=("wait",),
 )

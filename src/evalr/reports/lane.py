@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from evalr.errors import EvalrError, error_words
 from evalr.estimates.buckets import TimeBucket
@@ -12,6 +12,8 @@ from evalr.estimates.estimate import Estimate, Groups
 from evalr.measures.measure import Measure
 from evalr.reports.ranking import Ranked, Ranks
 from evalr.summaries import Key, Summary
+from evalr.summaries.columns import Columns, chosen
+from evalr.tallies.numbering import Clusters, Numbering
 from evalr.tallies.tally import Tally
 from evalr.verdicts import Failure, Result, describe
 
@@ -50,6 +52,13 @@ class Row:
         return first | {"by": by, "measure": self.measure, "evaluator": self.evaluator} | plain
 
 
+class Grouped(NamedTuple):
+    """The groups that a verdict is in, and the number of its cluster among those of the groups."""
+
+    groups: Sequence[str | None]
+    cluster: int
+
+
 class Lane:
     """Results of one measure and one evaluator. Summaries that read alike share a tally; no result is held.
 
@@ -64,12 +73,18 @@ class Lane:
         self.failed = 0
         self.failure: str | None = None
         self.broken: str | None = None
-        self._tallies: dict[Hashable, Tally[Any]] = {}
+        self._tallies: dict[tuple[Hashable, Key | None], Tally[Any]] = {}
         self._ranks = [Ranks(ranking) for ranking in measure.rankings]
         self._adds: list[Callable[[Result[Any]], None]] = [ranks.add for ranks in self._ranks]
         for summary in self.summaries:
             for key in {None, by}:
                 self._collect(summary, key)
+        alike: dict[Hashable, Summary[Any]] = {}
+        for summary in self.summaries:
+            alike.setdefault(summary.reads(), summary)
+        self._of_tallies = [
+            (summary, self._tallies[reads, None], self._tallies[reads, by]) for reads, summary in alike.items()
+        ]
 
     def _collect(self, summary: Summary[Any], by: Key | None) -> None:
         if (summary.reads(), by) not in self._tallies:
@@ -93,15 +108,68 @@ class Lane:
         except Exception as error:  # noqa: BLE001  another package's summary may raise anything; its rows say so
             self.broken = f"{describe(result)}: {error_words(error)}"
 
+    def columns(self) -> tuple[Columns, ...] | None:
+        """Empty columns for each tally of the summaries, in order; None where results must be put one by one."""
+        found = [summary.columns() for summary, _, _ in self._of_tallies]
+        return None if self._ranks or None in found else tuple(each for each in found if each is not None)
+
+    def put_batch(
+        self,
+        columns: Sequence[Columns],
+        clusters: Clusters,
+        groups: Sequence[Grouped] | None,
+        version: tuple[str, str],
+    ) -> None:
+        """Count many verdicts of one (evaluator, version) at once, without sampling weights.
+
+        Args:
+            columns: as `columns` gives them, filled.
+            clusters: of each verdict.
+            groups: of each verdict, where there is grouping.
+            version: the evaluator's name and version.
+
+        Raises:
+            Exception: of any kind, where a summary does not take them. Nothing has been counted then.
+        """
+        if self.broken is None:
+            groups = groups or ()
+            members = _members(groups)
+            counts = []
+            for (summary, whole, grouped), column in zip(self._of_tallies, columns, strict=True):
+                counts.append(summary.batch(whole, None, column, clusters, version))
+                for group, places in members.items():
+                    own = Clusters([groups[place].cluster for place in places], clusters.numbering)
+                    counts.append(summary.batch(grouped, group, chosen(column, places), own, version))
+            for count in counts:
+                count()
+            if any(len(each.groups) > 1 for each in groups):
+                for _, _, grouped in self._of_tallies:
+                    grouped.overlap = True
+        self.results += len(clusters.numbers)
+
     def merge(self, other: Lane) -> None:
-        """Count what another lane of the same measure and settings has counted. No result is put after this."""
+        """Count what another lane of the same measure and settings has counted."""
         self.results += other.results
         self.failed += other.failed
         self.failure = self.failure or other.failure
         self.broken = self.broken or other.broken
-        self._tallies = {key: tally + other._tallies[key] for key, tally in self._tallies.items()}
+        for key, tally in self._tallies.items():
+            tally.merge(other._tallies[key])
         for ranks, others in zip(self._ranks, other._ranks, strict=True):
             ranks.merge(others)
+
+    def share(self, numbering: Numbering) -> None:
+        """Number clusters so: for lanes that have counted nothing yet."""
+        for tally in self._tallies.values():
+            tally.numbering = numbering
+
+    def tallies(self) -> dict[str, Tally[Any]]:
+        """The tally of each summary, by its name: grouped where groups were asked for."""
+        return {summary.name: self._tallies[summary.reads(), self.by] for summary in self.summaries}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was counted, which is all that `merge` takes of another lane: measures have functions."""
+        return without(vars(self), "measure", "summaries", "by", "cluster", "_adds", "_of_tallies")
 
     def rows(self, evaluator: str, level: float) -> tuple[Row, ...]:
         """A row for each summary."""
@@ -139,6 +207,20 @@ class Lane:
         else:
             groups = summary.by(tally, self.by, cluster=self.cluster, level=level)
         return None if set(groups) <= {None} else groups
+
+
+def _members(groups: Sequence[Grouped]) -> dict[str | None, list[int]]:
+    """Where the members of each group are."""
+    found: dict[str | None, list[int]] = {}
+    for place, each in enumerate(groups):
+        for group in each.groups:
+            found.setdefault(group, []).append(place)
+    return found
+
+
+def without(state: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """An object's attributes but for some."""
+    return {name: value for name, value in state.items() if name not in names}
 
 
 def title_of(summary: Summary[Any]) -> str:

@@ -65,6 +65,10 @@ class Ranks:
         for group, sums in other._sums.items():
             self._put(group, *sums)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What was counted, which is all that `merge` takes of another."""
+        return {"_sums": self._sums}
+
     def ranked(self) -> Ranked:
         """The groups with the largest parts."""
         found = [Standing(group, *sums) for group, sums in self._sums.items() if sums[0]]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from evalr.errors import InputError, error_words
 from evalr.evaluators import FunctionEvaluator
 from evalr.inputs import About, Input
 from evalr.logs.log import Item, Log, Stored
 from evalr.measures.measure import Measure
-from evalr.reports.lane import Lane
+from evalr.reports.lane import Lane, without
 from evalr.summaries import Key
 from evalr.verdicts import Failure, HandOff, Result, Skip, Verdict, about_of
 
@@ -27,6 +27,14 @@ Given: TypeAlias = Log | Iterable[Item | Result[Any]]
 Split = Callable[[Any, datetime], Iterable[Input]]
 
 
+@runtime_checkable
+class ReadsItself(Protocol):
+    """A log that has a faster way than item by item; see `evalr.bulk`."""
+
+    def read_into(self, reading: Reading, progress: Progress | None) -> None:
+        """Count everything in it, once."""
+
+
 class Track:
     """One measure along the pass: the lane of what is computed, and one lane for each evaluator of stored results."""
 
@@ -39,15 +47,16 @@ class Track:
         self.userless = 0
         self._stored: dict[tuple[str, str | None], Lane] = {}
         self.marked = measure.marker is None
+        self.unsure = False  # whether the marker failed, which it does only until it was seen
         self.cluster = cluster
-        self._by = by
+        self.by = by
         self.computed = self._lane()
-        self._evaluator: FunctionEvaluator[Any, Any] | None = (
+        self.evaluator: FunctionEvaluator[Any, Any] | None = (
             None if measure.evaluator is None else measure.evaluator(now=now, **self.settings)
         )
 
     def _lane(self) -> Lane:
-        return Lane(self.measure, self.settings, self._by, self.cluster)
+        return Lane(self.measure, self.settings, self.by, self.cluster)
 
     def sees(self, given: Input) -> bool:
         """Take note of one input that the log yields for it. Returns whether it can be measured."""
@@ -57,21 +66,22 @@ class Track:
         try:
             self.marked = self.measure.marker.seen(given)
         except Exception as error:  # noqa: BLE001  a marker of another package may raise anything: it failed here
+            self.unsure = True
             self.fail(error, given)
             return False
         return True
 
     def measure_one(self, given: Input) -> None:
         """Count what is computed of one input of the measure's own type."""
-        if self._evaluator is not None:
+        if self.evaluator is not None:
             try:
-                self.computed.put(self._evaluator.evaluate_inline(given))
+                self.computed.put(self.evaluator.evaluate_inline(given))
             except Exception as error:  # noqa: BLE001  a split of another package may give anything: it failed here
                 self.fail(error, given)
 
     def fail(self, error: Exception, given: Input) -> None:
         """Count an input that could not even be evaluated as a failure."""
-        if self._evaluator is not None:
+        if self.evaluator is not None:
             self.computed.put(Failure(error_words(error), self.measure.name, None, given.about()))
 
     def keep(self, result: Result[Any]) -> None:
@@ -83,6 +93,21 @@ class Track:
         lane.put(result)
         if isinstance(result, Verdict) and (result.about is None or result.about.user is None):
             self.userless += 1
+
+    def merge(self, other: Track) -> None:
+        """Count what another track of the same measure and settings has counted."""
+        self.inputs += other.inputs
+        self.userless += other.userless
+        self.marked |= other.marked
+        self.computed.merge(other.computed)
+        for evaluator, lane in other._stored.items():
+            if evaluator not in self._stored:
+                self._stored[evaluator] = self._lane()
+            self._stored[evaluator].merge(lane)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was counted; see `Reading`."""
+        return without(vars(self), "measure", "settings", "evaluator", "cluster", "by")
 
     def most_results(self) -> int:
         """How many results were computed or, where more, one evaluator stored."""
@@ -132,23 +157,34 @@ class Reading:
 
     def read(self, items: Given, progress: Progress | None) -> None:
         """Read everything, once."""
+        if isinstance(items, ReadsItself):
+            items.read_into(self, progress)
+        else:
+            self.read_each(items, progress)
+
+    def read_each(self, items: Given, progress: Progress | None) -> None:
+        """Read everything, once, item by item."""
         source = items if isinstance(items, Log) else None
         stream: Iterable[Item] = items if isinstance(items, Log) else self._first_of_each(items)
         for count, item in enumerate(stream, start=1):
-            if isinstance(item, Input):
-                self._read_input(item)
-            else:
-                self._keep(item)
+            self.read_one(item)
             if progress is not None and count % PROGRESS_EVERY == 0:
                 progress(count if source is None else source.records, share_read(source))
 
+    def read_one(self, item: Item) -> None:
+        """Read one item that a log yields."""
+        if isinstance(item, Input):
+            self._read_input(item)
+        else:
+            self._keep(item)
+
     def _read_input(self, given: Input) -> None:
         about = given.about()
-        reason = self._why_not(about)
+        reason = self.why_not(about.at)
         if reason == OUTSIDE and given.parts_by_time:
-            reason = None if self._read_in_period(given, whole=False) else OUTSIDE
+            reason = None if self.read_in_period(given, whole=False) else OUTSIDE
         elif reason is None:
-            self._read_in_period(given, whole=True)
+            self.read_in_period(given, whole=True)
         if reason is not None:
             self.left_out[reason] += 1
             return
@@ -157,7 +193,7 @@ class Reading:
         if about.read_at is not None and about.read_at < self.now:
             self.read_earlier += 1
 
-    def _read_in_period(self, given: Input, *, whole: bool) -> bool:
+    def read_in_period(self, given: Input, *, whole: bool) -> bool:
         """Read an input, or its parts that are in the period. Returns whether any are."""
         every = self._all_times or not given.parts_by_time
         found = False
@@ -177,7 +213,7 @@ class Reading:
             for part in split(given, self.now):
                 if given.parts_by_time:
                     about = part.about()
-                    if not every and self._why_not(about) is not None:
+                    if not every and self.why_not(about.at) is not None:
                         continue
                     self._note(about)
                 if seeing is None:
@@ -226,16 +262,15 @@ class Reading:
 
     def _selects(self, about: About | None) -> bool:
         """Whether a result that is about this counts, by when that began; what it is about is noted where it does."""
-        reason = self._why_not(about)
+        reason = self.why_not(None if about is None else about.at)
         if reason is not None:
             self.left_out[reason] += 1
             return False
         self._note(about)
         return True
 
-    def _why_not(self, about: About | None) -> str | None:
-        """Why what is about this does not count, by when it began; None where it does."""
-        at = None if about is None else about.at
+    def why_not(self, at: datetime | None) -> str | None:
+        """Why what began then does not count; None where it does."""
         if at is None:
             return None if self._all_times else TIMELESS
         if (self.since is not None and at < self.since) or (self.until is not None and at >= self.until):
@@ -253,6 +288,26 @@ class Reading:
             self.users.add(about.user)
         if about.attributes:
             self.attributes.update(about.attributes)
+
+    def merge(self, other: Reading) -> None:
+        """Count what another reading of the same measures has counted, of what comes after in the log."""
+        for counts, others in zip(self._counts(), other._counts(), strict=True):
+            counts.update(others)
+        self.results += other.results
+        self.read_earlier += other.read_earlier
+        self.users |= other.users
+        self.attributes |= other.attributes
+        times = [at for at in (self.first, self.last, other.first, other.last) if at is not None]
+        self.first, self.last = min(times, default=None), max(times, default=None)
+        for track, another in zip(self.tracks, other.tracks, strict=True):
+            track.merge(another)
+
+    def _counts(self) -> tuple[Counter[str], ...]:
+        return self.kinds, self.unread, self.left_out
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was counted, which is all that `merge` takes of another reading: measures have functions."""
+        return without(vars(self), "_readers", "_by_name")
 
     def _first_of_each(self, items: Iterable[Item | Result[Any]]) -> Iterator[Item]:
         """The items without later ones of the same subject: what a reader of logs has already seen to."""

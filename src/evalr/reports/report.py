@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from importlib import metadata
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from evalr.errors import InputError, PluginError
 from evalr.estimates.buckets import Bucket, TimeBucket
@@ -271,32 +271,9 @@ def report(
         PluginError: a measure that was named cannot be used.
     """
     tail(level)
-    if window is not None:
-        settings["window"] = check_window(window)
-    check_period(since, until)
-    for key in (by, cluster):
-        group_reader(key)  # which refuses what is no key
-    chosen, broken = chosen_measures(measures)
-    given: Given
-    if isinstance(log, str | PathLike):
-        reader = find_reader(log, kind=kind)
-        own = reader_settings(reader)
-        check_settings(chosen.values(), own, settings)
-        chosen_own = {name: value for name, value in settings.items() if name in own}
-        given = reader.open(Path(log), strict=strict, **chosen_own)
-    elif hasattr(log, "columns"):
-        raise InputError(
-            "a frame is a log once it is said what its columns are: report(evalr.logs.read_frame(frame, columns={...}))"
-        )
-    else:
-        check_settings(chosen.values(), {}, settings)
-        given = log
+    asked = Asked(window, now, since, until, by, cluster, measures, settings)
+    given, reading, broken = begin(log, asked, kind=kind, strict=strict)
     source = given if isinstance(given, Log) else None
-    cluster = source.cluster if cluster is None and source is not None else cluster
-    moment = resolve_now(utc_now if now is None else now)
-    key = TimeBucket(by) if by in get_args(Bucket) else by  # type: ignore[arg-type]
-    tracks = [Track(measure, settings, now=moment, by=key, cluster=cluster) for measure in chosen.values()]
-    reading = Reading(tracks, now=moment, since=since, until=until)
     reading.read(given, progress)
     records = sum(reading.kinds.values()) + reading.results if source is None else source.records
     if progress is not None:
@@ -306,11 +283,11 @@ def report(
         path=None if source is None else source.path,
         kind=None if source is None else source.kind,
         sections=_sections(reading, source, level, asked=measures is not None),
-        now=moment,
+        now=reading.now,
         now_from="wall clock" if now is None else "given",
         level=level,
         by=_key_words(by),
-        cluster=_key_words(cluster),
+        cluster=_key_words(_cluster(cluster, given)),
         since=since,
         until=until,
         inputs=dict(reading.kinds),
@@ -332,8 +309,61 @@ def report(
     )
 
 
-def check_period(since: datetime | None, until: datetime | None) -> None:
-    """Raise InputError where a period cannot be one."""
+class Asked(NamedTuple):
+    """What a report is asked for, as `report` says."""
+
+    window: timedelta | None
+    now: datetime | Clock | None
+    since: datetime | None
+    until: datetime | None
+    by: Key | None
+    cluster: Key | None
+    measures: Iterable[str | Measure] | None
+    settings: Mapping[str, Any]
+
+
+def begin(
+    log: str | PathLike[str] | Given, asked: Asked, *, kind: str | None = None, strict: bool = False
+) -> tuple[Given, Reading, dict[str, str]]:
+    """What is to be read, an empty reading for it, and the measures that cannot be loaded, with why.
+
+    Raises:
+        LogError, InputError, PluginError: as for `report`.
+    """
+    settings = dict(asked.settings)
+    if asked.window is not None:
+        settings["window"] = check_window(asked.window)
+    _check_period(asked.since, asked.until)
+    for key in (asked.by, asked.cluster):
+        group_reader(key)  # which refuses what is no key
+    chosen, broken = _chosen(asked.measures)
+    given: Given
+    if isinstance(log, str | PathLike):
+        reader = find_reader(log, kind=kind)
+        own = reader_settings(reader)
+        _check_settings(chosen.values(), own, settings)
+        chosen_own = {name: value for name, value in settings.items() if name in own}
+        given = reader.open(Path(log), strict=strict, **chosen_own)
+    elif hasattr(log, "columns"):
+        raise InputError(
+            "a frame is a log once it is said what its columns are: report(evalr.logs.read_frame(frame, columns={...}))"
+        )
+    else:
+        _check_settings(chosen.values(), {}, settings)
+        given = log
+    cluster = _cluster(asked.cluster, given)
+    now = resolve_now(utc_now if asked.now is None else asked.now)
+    by = TimeBucket(asked.by) if asked.by in get_args(Bucket) else asked.by  # type: ignore[arg-type]
+    tracks = [Track(measure, settings, now=now, by=by, cluster=cluster) for measure in chosen.values()]
+    return given, Reading(tracks, now=now, since=asked.since, until=asked.until), broken
+
+
+def _cluster(asked: Key | None, given: Given) -> Key | None:
+    """What intervals are computed over, where it is named: by who asks, or else by the log's reader."""
+    return given.cluster if asked is None and isinstance(given, Log) else asked
+
+
+def _check_period(since: datetime | None, until: datetime | None) -> None:
     for name, time in (("since", since), ("until", until)):
         if time is not None and (not isinstance(time, datetime) or time.tzinfo is None):
             raise InputError(f"{name}={time!r} must be a datetime with its time zone")
@@ -341,13 +371,7 @@ def check_period(since: datetime | None, until: datetime | None) -> None:
         raise InputError(f"the period is empty: since={since.isoformat()} is not before until={until.isoformat()}")
 
 
-def chosen_measures(measures: Iterable[str | Measure] | None) -> tuple[dict[str, Measure], dict[str, str]]:
-    """The measures that were asked for, by name; all where none were, and then why others cannot be used.
-
-    Raises:
-        InputError: no installed measure has such a name.
-        PluginError: one cannot be used.
-    """
+def _chosen(measures: Iterable[str | Measure] | None) -> tuple[dict[str, Measure], dict[str, str]]:
     installed = installed_measures()
     if measures is None:
         return installed.loaded, installed.broken
@@ -372,7 +396,7 @@ def _meant(name: str, measures: Mapping[str, Measure]) -> str:
     return choice_words(name, measures)
 
 
-def check_settings(measures: Iterable[Measure], of_reader: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+def _check_settings(measures: Iterable[Measure], of_reader: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
     known = {name for measure in measures for name in measure.settings}
     for name in settings:
         if name not in known and name not in of_reader:

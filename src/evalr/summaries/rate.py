@@ -12,10 +12,12 @@ from evalr.errors import InputError
 from evalr.estimates.estimate import Estimate
 from evalr.estimates.folds import Fold, fold_function
 from evalr.estimates.rate import RateMethod, rate_interval
+from evalr.summaries.columns import Hits
 from evalr.summaries.keys import Place, cluster_kinds
 from evalr.summaries.summary import PENDING, UNKNOWN, Summary, Terms, number, share_bounds
 from evalr.tallies.counts import Counts, Units
 from evalr.tallies.moments import Exact
+from evalr.tallies.numbering import Clusters
 from evalr.tallies.tally import Entry
 from evalr.verdicts import V
 
@@ -76,6 +78,35 @@ class Rate(Summary[V]):
             entry.cells.add(place.unit, 0, 0, 1, place.cluster)
         entry.unknown += place.weight
         entry.unknown_weight |= self.total is not None
+
+    def columns(self) -> Hits | None:
+        """See `Summary.columns`: none where verdicts are folded, or have units that are pending."""
+        return Hits([]) if self.fold is None and self.pending is None else None
+
+    def _batch(self, columns: Hits, clusters: Clusters) -> Callable[[Entry[Any]], None]:
+        of_each = Counter(columns.of)  # few differ
+        left_out = {term: n for term, n in of_each.items() if isinstance(term, str)}
+        counted = 0
+        for term, n in of_each.items():
+            if not isinstance(term, str):
+                hits, total = term
+                if not (isinstance(hits, int) and isinstance(total, int) and 0 <= hits <= total):
+                    raise InputError(f"summary {self.name!r}: {hits!r} of {total!r} are no hits of a total")
+                counted += n * total
+        rows: Any = columns.of
+        if left_out:
+            kept = [place for place, term in enumerate(columns.of) if not isinstance(term, str)]
+            rows = [columns.of[place] for place in kept]
+            clusters = clusters._replace(numbers=[clusters.numbers[place] for place in kept])
+
+        def put(entry: Entry[Any]) -> None:
+            entry.counted += counted
+            entry.cells.extend(rows, clusters)
+            for reason, n in left_out.items():
+                for _ in range(n):
+                    self._left_out(entry, reason, Place(None, None, 1))
+
+        return put
 
     def _estimate(self, entry: Entry[Any], terms: Terms) -> Estimate:
         if self.fold is not None:

@@ -19,9 +19,11 @@ from evalr.estimates.interval import Interval
 from evalr.estimates.words import Unit, choice_words
 from evalr.inputs import About, Input
 from evalr.quoting import quoted
+from evalr.summaries.columns import Columns
 from evalr.summaries.keys import Key, Per, Place, cluster_reader, group_reader, key_words, unit_reader
 from evalr.tallies.fingerprint import fingerprint
 from evalr.tallies.moments import Exact, exact
+from evalr.tallies.numbering import Clusters
 from evalr.tallies.tally import Entry, Tally
 from evalr.verdicts import NO_VERDICT, Duplicates, Result, V, Verdict, about_of, one_per_subject
 
@@ -186,12 +188,47 @@ class Summary(ABC, Generic[V]):
             groups = groups_of(about)
             tally.overlap |= len(groups) > 1
             for group in groups:
-                entry = entries.get(group)
-                if entry is None:
-                    entry = entries[group] = Entry(self._cells())
+                entry = entries.get(group) or tally.entry(group, self._cells)
                 self._count(entry, result, about.weight, place)
 
         return tally, add
+
+    def columns(self) -> Columns | None:
+        """Empty columns for what `batch` counts; None where verdicts are counted one by one alone."""
+        return None
+
+    def batch(
+        self,
+        tally: Tally[Any],
+        group: str | None,
+        columns: Columns,
+        clusters: Clusters,
+        version: tuple[str, str],
+    ) -> Callable[[], None]:
+        """Many verdicts without sampling weights, ready for a group of a tally: calling what this returns counts them.
+
+        Args:
+            tally: one that `collector` has made, whose clusters and groups these are.
+            group: the group, None where there is no grouping.
+            columns: of the kind that `columns` makes; not to be changed before they are counted.
+            clusters: of each verdict.
+            version: the name and version of the evaluator that gave them all.
+
+        Raises:
+            Exception: of any kind, where a column holds what cannot be counted.
+        """
+        size = len(clusters.numbers)
+        if any(len(column) != size for column in columns):
+            raise InputError(f"summary {self.name!r}: the columns must have one entry for each verdict")
+        put = self._batch(columns, clusters)
+
+        def count() -> None:
+            entry = tally.entry(group, self._cells)
+            entry.results += size
+            entry.versions[version] += size
+            put(entry)
+
+        return count
 
     def reads(self) -> tuple[Hashable, ...]:
         """What its tally depends on, in plain values: summaries that read alike share one tally."""
@@ -233,6 +270,10 @@ class Summary(ABC, Generic[V]):
     @abstractmethod
     def _estimate(self, entry: Entry[Any], terms: Terms) -> Estimate:
         """The number that the entry's cells give, with its account."""
+
+    def _batch(self, columns: Any, clusters: Clusters) -> Callable[[Entry[Any]], None]:
+        """What adds many verdicts to an entry; made first, it raises what is wrong with any."""
+        raise InputError(f"summary {self.name!r} counts one verdict at a time")
 
     def _weighed(self) -> bool:
         """Whether sampling weights count; where they do not, estimates say so."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
+from itertools import repeat
 from math import inf, isfinite
 from typing import Any, Literal
 
 from evalr.errors import InputError
 from evalr.estimates.estimate import Estimate
 from evalr.estimates.words import Unit
+from evalr.summaries.columns import Times
 from evalr.summaries.keys import Place, cluster_kinds
 from evalr.summaries.summary import UNKNOWN, Summary, Terms, share_bounds
 from evalr.tallies.durations import COMPETING, EVENT, OPEN, Durations, UnitDurations
+from evalr.tallies.numbering import Clusters
 from evalr.tallies.tally import Entry
 from evalr.verdicts import V
 
@@ -85,6 +89,18 @@ class TimeTo(Summary[V]):
         entry.unknown += 1
         # It could have ended before or after the others of its unit, whatever those did.
         entry.unknown_weight |= self.fold is not None
+
+    def columns(self) -> Times | None:
+        """See `Summary.columns`: none where verdicts are folded."""
+        return Times([], []) if self.fold is None else None
+
+    def _batch(self, columns: Times, clusters: Clusters) -> Callable[[Entry[Any]], None]:
+        after = array("d", columns.after)
+        if not (isfinite(sum(after)) and min(after, default=0.0) >= 0):
+            raise InputError(f"summary {self.name!r}: a length of time is not a number from 0")
+        codes = {None: OPEN, self.event: EVENT}
+        end = array("b", map(codes.get, columns.end, repeat(COMPETING)))
+        return lambda entry: entry.cells.extend(after, end, clusters)
 
     def _estimate(self, entry: Entry[Any], terms: Terms) -> Estimate:
         durations = entry.cells if isinstance(entry.cells, Durations) else entry.cells.durations()

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Hashable
+from collections import Counter
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
+
+from evalr.tallies.numbering import OWN, Clusters, Numbering
 
 if TYPE_CHECKING:
     from numpy import float64, int8
     from numpy.typing import NDArray
 
 OPEN, EVENT, COMPETING = 0, 1, 2
-LOOSE = -1
 
 
 class Durations:
@@ -22,19 +24,47 @@ class Durations:
     (ended in another way).
     """
 
-    __slots__ = ("_index", "after", "clusters", "end")
+    __slots__ = ("_numbering", "_numbers", "after", "end")
 
     def __init__(self) -> None:
         self.after = array("d")
         self.end = array("b")
-        self._index = array("i")
-        self.clusters: dict[Hashable, int] = {}
+        self._numbers = array("i")
+        self._numbering = Numbering()
+
+    def share(self, numbering: Numbering) -> None:
+        """Number clusters so: for cells that have no rows yet."""
+        self._numbering = numbering
+
+    @property
+    def clusters(self) -> list[Hashable]:
+        """The clusters that have rows."""
+        return [self._numbering.keys[number] for number in sorted(set(self._numbers)) if number != OWN]
 
     def add(self, after: float, end: int, cluster: Hashable | None) -> None:
         """Add one row, in a cluster or (None) in one of its own."""
         self.after.append(after)
         self.end.append(end)
-        self._index.append(LOOSE if cluster is None else self.clusters.setdefault(cluster, len(self.clusters)))
+        self._numbers.append(self._numbering.number(cluster))
+
+    def extend(self, after: array[float], end: array[int], clusters: Clusters) -> None:
+        """Add many rows: what `add` takes of each, as columns."""
+        numbers: Iterable[int] = clusters.numbers
+        if clusters.numbering is not self._numbering:
+            numbers = map(self._numbering.of(clusters.numbering).__getitem__, numbers)
+        self.after.extend(after)
+        self.end.extend(end)
+        self._numbers.extend(numbers)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether they hold the same rows, in any order."""
+        return isinstance(other, Durations) and self._rows() == other._rows()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _rows(self) -> Counter[tuple[float, int, Hashable | None]]:
+        keys = map(self._numbering.keys.__getitem__, self._numbers)
+        return Counter(zip(self.after, self.end, keys, strict=True))
 
     def empty(self) -> Durations:
         """Cells of the same kind without rows."""
@@ -42,10 +72,7 @@ class Durations:
 
     def merge(self, other: Durations) -> None:
         """Add all rows of another part."""
-        place = [self.clusters.setdefault(cluster, len(self.clusters)) for cluster in other.clusters]
-        self.after.extend(other.after)
-        self.end.extend(other.end)
-        self._index.extend(LOOSE if index == LOOSE else place[index] for index in other._index)
+        self.extend(other.after, other.end, Clusters(other._numbers, other._numbering))
 
     def __len__(self) -> int:
         return len(self.after)
@@ -56,18 +83,19 @@ class Durations:
 
         after = np.frombuffer(self.after, dtype=np.float64) if self.after else np.empty(0)
         end = np.frombuffer(self.end, dtype=np.int8) if self.end else np.empty(0, dtype=np.int8)
-        if not self.clusters:
+        index = np.frombuffer(self._numbers, dtype=np.int32) if self.after else np.empty(0, dtype=np.int32)
+        if not index.any():
             return after, end, None
-        index = np.frombuffer(self._index, dtype=np.int32)
-        loose = index == LOOSE
-        if loose.any():
+        own = index == OWN
+        if own.any():
             index = index.copy()
-            index[loose] = np.arange(len(self.clusters), len(self.clusters) + int(loose.sum()), dtype=np.int32)
+            first = len(self._numbering.keys)
+            index[own] = np.arange(first, first + int(own.sum()), dtype=np.int32)
         return after, end, index
 
     def loose_clusters(self) -> int:
         """How many rows have a cluster of their own."""
-        return self._index.count(LOOSE)
+        return self._numbers.count(OWN)
 
 
 class UnitDurations:
@@ -101,6 +129,14 @@ class UnitDurations:
         if OPEN in (one[1], other[1]):
             return max(_still_open(*one), _still_open(*other)), OPEN
         return max(one, other)
+
+    def share(self, numbering: Numbering) -> None:
+        """Units are kept by their keys."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UnitDurations) and (self.first, self.rows) == (other.first, other.rows)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def empty(self) -> UnitDurations:
         """Cells of the same kind without rows."""

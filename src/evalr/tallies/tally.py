@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any, Generic, Protocol, TypeVar
 
 from evalr.errors import InputError
 from evalr.tallies.moments import Exact
+from evalr.tallies.numbering import Numbering
 
 
 class Cells(Protocol):
@@ -15,6 +16,9 @@ class Cells(Protocol):
 
     def empty(self) -> Any:
         """Cells of the same kind without rows."""
+
+    def share(self, numbering: Numbering, /) -> None:
+        """Number clusters so: for cells that have no rows yet."""
 
     def merge(self, other: Any, /) -> None:
         """Add all rows of another part."""
@@ -49,6 +53,11 @@ class Entry(Generic[C]):
         self.versions: Counter[tuple[str, str]] = Counter()
         self.flags: Counter[str] = Counter()
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Entry) and all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    __hash__ = None  # type: ignore[assignment]
+
     def merge(self, other: Entry[C]) -> None:
         """Add another part's account of the same group."""
         self.cells.merge(other.cells)
@@ -71,9 +80,10 @@ class Tally(Generic[C]):
         reads: what is counted (`Summary.reads`); `by` and `cluster` how, as keys or, for functions, their fingerprints.
         entries: by group.
         overlap: whether a result was in several groups.
+        numbering: of its clusters, which several tallies may share; so may all the entries of one.
     """
 
-    __slots__ = ("by", "cluster", "entries", "overlap", "reads")
+    __slots__ = ("by", "cluster", "entries", "numbering", "overlap", "reads")
 
     def __init__(self, reads: Hashable, *, by: Hashable = None, cluster: Hashable = None) -> None:
         self.reads = reads
@@ -81,24 +91,48 @@ class Tally(Generic[C]):
         self.cluster = cluster
         self.entries: dict[str | None, Entry[C]] = {}
         self.overlap = False
+        self.numbering = Numbering()
+
+    def entry(self, group: str | None, cells: Callable[[], C]) -> Entry[C]:
+        """The entry of a group, which is made with new cells where there is none."""
+        found = self.entries.get(group)
+        if found is None:
+            found = self.entries[group] = Entry(cells())
+            found.cells.share(self.numbering)
+        return found
 
     def named_groups(self) -> list[str]:
         """The groups that have a name, in no order."""
         return [group for group in self.entries if group is not None]
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both have counted the same, in whatever order."""
+        return isinstance(other, Tally) and self._counted() == other._counted()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _counted(self) -> tuple[object, ...]:
+        return self.reads, self.by, self.cluster, self.entries, self.overlap
+
     def __add__(self, other: Tally[C]) -> Tally[C]:
+        merged: Tally[C] = Tally(self.reads, by=self.by, cluster=self.cluster)
+        merged.merge(self)
+        merged.merge(other)
+        return merged
+
+    def merge(self, other: Tally[C]) -> None:
+        """Add another part to this one, in place.
+
+        Raises:
+            InputError: it counts something else.
+        """
         if (self.reads, self.by, self.cluster) != (other.reads, other.by, other.cluster):
             raise InputError(
                 "these tallies count different things: add only tallies of one summary, one grouping and one cluster"
             )
-        merged: Tally[C] = Tally(self.reads, by=self.by, cluster=self.cluster)
-        for part in (self, other):
-            merged.overlap |= part.overlap
-            for group, entry in part.entries.items():
-                if group not in merged.entries:
-                    merged.entries[group] = Entry(entry.cells.empty())
-                merged.entries[group].merge(entry)
-        return merged
+        self.overlap |= other.overlap
+        for group, entry in other.entries.items():
+            self.entry(group, entry.cells.empty).merge(entry)
 
     def __radd__(self, other: int) -> Tally[C]:
         """So that `sum(tallies)`, which begins at 0, adds them."""

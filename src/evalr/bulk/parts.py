@@ -1,0 +1,78 @@
+"""A log in parts, each read by a process of its own, and put together into what one process would have found.
+
+What a part finds depends on what came before it in three ways only: which subjects were named already, which names a
+full list of names has, and whether a marker was seen. Each part is read as if nothing came before it. Where that would
+have made a difference, which it does in few logs, the part is read again, told what did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from evalr.bulk.processes import Processes
+from evalr.bulk.worker import Before, Job, PartFound
+from evalr.errors import RecordError
+from evalr.logs.lines import Span
+from evalr.logs.log import NAMES, Log
+from evalr.reports.reading import Progress, Reading
+from evalr.tallies.numbering import Numbering
+
+if TYPE_CHECKING:
+    from numpy import int64
+    from numpy.typing import NDArray
+
+
+def read_parts(log: Log, reading: Reading, spans: Sequence[Span], progress: Progress | None) -> None:
+    """Read the parts of a log into a reading that is empty, each in a process of its own.
+
+    Raises:
+        InputError: a measure, a setting or a key cannot be sent to another process.
+        EvalrError: a process ended before its part was read.
+        Exception: what reading a part raised. Of records that are refused with `strict`, the first of the log.
+    """
+    with Processes(Job.of(log, reading), log, spans, progress) as processes:
+        for span in spans:
+            processes.start(span, Before())
+        import numpy as np  # while they read
+
+        known = np.zeros(0, dtype=np.int64)
+        numbering = Numbering()
+        for track in reading.tracks:
+            track.computed.share(numbering)
+        for number, span in enumerate(spans):
+            found = processes.result(number)
+            before = _before(log, reading, known, found) if number else None
+            if before is not None:
+                found = processes.result(processes.start(span, before))
+            if isinstance(found, RecordError):
+                raise found
+            log.merge(found.log)
+            reading.merge(found.reading)
+            known = np.concatenate([known, np.frombuffer(found.hashes, dtype=np.int64)])
+
+
+def _before(log: Log, reading: Reading, known: NDArray[int64], found: PartFound | RecordError) -> Before | None:
+    """What came before a part, where that would have made a difference to what was found in it."""
+    import numpy as np
+
+    if isinstance(found, RecordError):  # perhaps not the first: it does not know of subjects that come again
+        again = known
+    else:
+        # Some are named twice now: read again, these are known already, and no others are met that are known.
+        again = np.intersect1d(known, np.frombuffer(found.hashes, dtype=np.int64))
+        unsure = any(track.unsure for track in found.reading.tracks)
+        if not (len(again) or unsure or _too_many_names(log, found.log)):
+            return None
+    names = tuple(list(counts) for counts in _names(log))
+    return Before(again.tobytes(), names, tuple(track.marked for track in reading.tracks))
+
+
+def _names(log: Log) -> tuple[Mapping[str, int], ...]:
+    """What is counted by names that a log gives, of which it may give two hundred each."""
+    return log.left_out.counts, log.refused, log.unknown_fields
+
+
+def _too_many_names(log: Log, part: Log) -> bool:
+    """Whether names would have been put together under one, had the part known those of before."""
+    return any(len({*known, *own}) >= NAMES for known, own in zip(_names(log), _names(part), strict=True))

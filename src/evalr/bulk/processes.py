@@ -1,0 +1,145 @@
+"""Processes that read parts of a log: started, listened to, and stopped.
+
+Each is a new Python, and no copy of this one: nothing is forked, the program's main module is not imported, and so no
+`if __name__ == "__main__"` is needed. All of one pass share a hash seed, drawn at random for it, so that they agree on
+the hashes of subjects and nobody who writes a log can know them.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Sequence
+from queue import Empty, Queue
+from secrets import randbelow
+from threading import Thread
+from types import TracebackType
+from typing import Any, Self
+
+from evalr.bulk.worker import Before, Job, PartFound, Progressed
+from evalr.errors import EvalrError, InputError, RecordError, error_words
+from evalr.logs.lines import Span
+from evalr.logs.log import Log
+from evalr.reports.reading import Progress, share_read
+
+PROGRAM = (
+    "import pickle, signal, sys\n"
+    "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"  # who waits for it decides
+    "sys.path[:] = pickle.load(sys.stdin.buffer)\n"
+    "from evalr.bulk.worker import work\n"
+    "work()\n"
+)
+PATIENCE = 0.2
+"""Seconds without a word before interruptions are looked for, which some systems do not let through while waiting."""
+
+
+class Processes:
+    """The processes of one pass over a log. Use it in `with`: all of them have ended when it is left."""
+
+    def __init__(self, job: Job, log: Log, spans: Sequence[Span], progress: Progress | None) -> None:
+        if not sys.executable or getattr(sys, "frozen", False):
+            raise InputError("no Python program can be started from here to read a part of the log: use processes=1")
+        self._job, self._log, self._progress = job, log, progress
+        log.bytes_total = sum(span.end - span.begin for span in spans)
+        self._seed = str(1 + randbelow(2**32 - 1))
+        self._answers: Queue[tuple[int, Any]] = Queue()
+        self._children: list[subprocess.Popen[bytes]] = []
+        self._listeners: list[Thread] = []
+        self._read: dict[Span, Progressed] = {}
+        self._spans: list[Span] = []
+        self._found: dict[int, PartFound | RecordError] = {}
+
+    def start(self, span: Span, before: Before) -> int:
+        """Have a part read. Returns the number under which `result` knows it.
+
+        Raises:
+            InputError: the job cannot be sent to another process.
+        """
+        order = _packed(self._job, span, before)
+        child = subprocess.Popen(
+            [sys.executable, *(f"-W{option}" for option in sys.warnoptions), "-c", PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONHASHSEED": self._seed},
+        )
+        number = len(self._children)
+        self._children.append(child)
+        self._spans.append(span)
+        listener = Thread(target=_listen, args=(number, child, order, self._answers), daemon=True)
+        self._listeners.append(listener)
+        listener.start()
+        return number
+
+    def result(self, number: int) -> PartFound | RecordError:
+        """What was found in a part, or the first record that was refused with `strict`: wait for it.
+
+        Raises:
+            EvalrError: a process ended without an answer.
+            Exception: any other that the reading of any part raised.
+        """
+        while number not in self._found:
+            try:
+                place, answer = self._answers.get(timeout=PATIENCE)
+            except Empty:
+                continue
+            if isinstance(answer, Progressed):
+                self._tell(place, answer)
+            elif isinstance(answer, PartFound | RecordError):
+                self._found[place] = answer
+            else:
+                raise answer
+        return self._found.pop(number)
+
+    def _tell(self, place: int, progressed: Progressed) -> None:
+        self._read[self._spans[place]] = progressed
+        self._log.bytes_read = sum(each.bytes for each in self._read.values())
+        if self._progress is not None:
+            self._progress(sum(each.records for each in self._read.values()), share_read(self._log))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for child in self._children:
+            child.kill()
+        for listener in self._listeners:
+            listener.join()
+        for child in self._children:
+            child.wait()
+
+
+def _packed(job: Job, span: Span, before: Before) -> bytes:
+    """What a process is told, after where modules are found."""
+    for what, key in (("by", job.by), ("cluster", job.cluster)):
+        if getattr(key, "__module__", None) == "__main__":
+            raise InputError(f"{what} cannot be sent to other processes: define it in a module, or use processes=1")
+    try:
+        return pickle.dumps(list(sys.path)) + pickle.dumps((job, span, before))
+    except Exception as error:  # what cannot be pickled raises anything
+        raise InputError(
+            f"what a report is asked for cannot be sent to other processes ({error_words(error)}): name keys as texts, "
+            "or use processes=1"
+        ) from error
+
+
+def _listen(number: int, child: subprocess.Popen[bytes], order: bytes, answers: Queue[tuple[int, Any]]) -> None:
+    """Tell a process what to do, and pass on what it answers, in a thread of its own."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    with child.stdin, child.stdout:
+        try:
+            child.stdin.write(order)
+            child.stdin.flush()
+            answer: object = Progressed(0, 0)
+            while isinstance(answer, Progressed):
+                answer = pickle.load(child.stdout)
+                answers.put((number, answer))
+        except (OSError, EOFError, pickle.UnpicklingError):
+            ended = EvalrError(
+                f"a process that read a part of the log ended with code {child.wait()} before it was done"
+            )
+            answers.put((number, ended))

@@ -1,0 +1,188 @@
+"""What a process does that reads one part of a log: it is told over its standard input, and answers over its output."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import traceback
+from array import array
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from time import monotonic
+from typing import Any, NamedTuple
+
+from evalr.bulk.log import read_lines
+from evalr.bulk.spans import lines_before
+from evalr.errors import EvalrError, InputError, error_words
+from evalr.logs.lines import Span
+from evalr.logs.log import Log
+from evalr.logs.seen import Seen
+from evalr.measures.measure import Measure, installed_measures
+from evalr.reports.reading import Reading, Track
+from evalr.summaries import Key
+
+EVERY = 0.1
+"""Seconds between two words about how far it is."""
+
+
+class Progressed(NamedTuple):
+    """How much of its part a process has read."""
+
+    records: int
+    bytes: int
+
+
+class PartFound(NamedTuple):
+    """What was found in a part: its account, the results, and the hashes of the subjects that it named."""
+
+    log: Log
+    reading: Reading
+    hashes: array[int]
+
+
+class Before(NamedTuple):
+    """What came before a part in its log, as far as it matters to it.
+
+    Attributes:
+        hashes: of subjects that were named already, as the bytes of 64-bit numbers.
+        names: that are known already: reasons, measures with refused results, fields.
+        marked: for each measure, whether its marker was seen.
+    """
+
+    hashes: bytes = b""
+    names: tuple[list[str], ...] = ([], [], [])
+    marked: tuple[bool, ...] = ()
+
+
+class Job(NamedTuple):
+    """What every process of one pass over a log must know."""
+
+    path: str
+    kind: str
+    strict: bool
+    measures: tuple[tuple[str | tuple[str, str], Mapping[str, Any]], ...]
+    """Where each is found, and its settings."""
+    now: datetime
+    by: Key | None
+    cluster: Key | None
+    since: datetime | None
+    until: datetime | None
+
+    @classmethod
+    def of(cls, log: Log, reading: Reading) -> Job:
+        """The job of reading a log into readings like this one.
+
+        Raises:
+            InputError: another process could not find a measure.
+        """
+        installed = installed_measures().loaded
+        measures = tuple((_where(track.measure, installed), track.settings) for track in reading.tracks)
+        by, cluster = next(((track.by, track.cluster) for track in reading.tracks), (None, None))
+        return cls(log.path, log.kind, log.strict, measures, reading.now, by, cluster, reading.since, reading.until)
+
+    def reading(self, marked: tuple[bool, ...]) -> Reading:
+        """An empty reading."""
+        tracks = [
+            Track(_measure(where), settings, now=self.now, by=self.by, cluster=self.cluster)
+            for where, settings in self.measures
+        ]
+        for track, seen in zip(tracks, marked, strict=False):
+            track.marked |= seen
+        return Reading(tracks, now=self.now, since=self.since, until=self.until)
+
+
+def _where(measure: Measure, installed: Mapping[str, Measure]) -> str | tuple[str, str]:
+    """Where another process finds a measure: under its name among those installed, or as a name in a module."""
+    if installed.get(measure.name) is measure:
+        return measure.name
+    module: str = getattr(measure.summaries, "__module__", "")
+    if module in sys.modules and module != "__main__":
+        for name, value in vars(sys.modules[module]).items():
+            if value is measure:
+                return module, name
+    raise InputError(
+        f"the measure {measure.name!r} cannot be sent to other processes: give it a name in a module that they can "
+        "import, or use processes=1"
+    )
+
+
+def _measure(where: str | tuple[str, str]) -> Measure:
+    if isinstance(where, str):
+        return installed_measures().loaded[where]
+    module, name = where
+    __import__(module)
+    found: Measure = getattr(sys.modules[module], name)
+    return found
+
+
+@dataclass
+class PartLog(Log):
+    """The account of one part of a file: its reader numbers the lines of the part, and this names those of the file."""
+
+    begin: int = 0
+
+    def skip(self, reason: str, place: str) -> None:
+        """See `Log.skip`."""
+        word, number = place.split()
+        super().skip(reason, f"{word} {int(number) + self._lines_before}")
+
+    @cached_property
+    def _lines_before(self) -> int:
+        return lines_before(Path(self.path), self.begin)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The account alone."""
+        return {**vars(self), "items": None}
+
+
+def read_part(job: Job, span: Span, before: Before, say: Callable[[Progressed], None]) -> PartFound:
+    """What is found in a part of a log, after what came before it."""
+    log = PartLog(job.path, job.kind, lambda log: iter(()), strict=job.strict, begin=span.begin)
+    for counts, names in zip((log.left_out.counts, log.refused, log.unknown_fields), before.names, strict=True):
+        counts.update(dict.fromkeys(names, 0))
+    reading = job.reading(before.marked)
+    said = monotonic()
+
+    def progress(records: int, share: float | None) -> None:
+        nonlocal said
+        if monotonic() - said > EVERY:
+            said = monotonic()
+            say(Progressed(log.records, log.bytes_read))
+
+    hashes = array("q", before.hashes) if before.hashes else array("q")
+    seen = read_lines(log, reading, progress, span=span, seen=Seen.of(hashes))
+    say(Progressed(log.records, log.bytes_read))
+    return PartFound(log, reading, seen.hashes())
+
+
+def work() -> None:
+    """Read one part of a log: the whole life of a process that `Processes` has started."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a measure prints is no answer
+
+    def say(answer: object) -> None:
+        pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
+        answers.flush()
+
+    try:
+        job, span, before = pickle.load(sys.stdin.buffer)
+        say(read_part(job, span, before, say))
+    except BaseException as error:  # noqa: BLE001  whatever it is, the process that waits for this one must know
+        say(_as_sent(error))
+
+
+def _as_sent(error: BaseException) -> BaseException:
+    """An error as another process can read it, with where it came from."""
+    if not isinstance(error, EvalrError):
+        error.add_note("In a process that read a part of the log:\n" + "".join(traceback.format_exception(error)))
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # noqa: BLE001  another package's error may not survive the journey
+        told = EvalrError(error_words(error))
+        told.__notes__ = list(getattr(error, "__notes__", ()))
+        return told
+    return error

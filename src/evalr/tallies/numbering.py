@@ -1,0 +1,55 @@
+"""Clusters by number: each is looked up by its key once for a row, however many tallies count the row.
+
+A table of a million keys lies all over the memory, and to look into it takes longer than most else that is done for a
+row. So the tallies of one pass share their numbers, and hold no keys of their own.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+OWN = 0
+"""The number of a cluster that is one row's own."""
+
+
+class Numbering:
+    """Numbers of clusters. Number 0 stands for a cluster of its own, whichever row has it; the others are from 1."""
+
+    __slots__ = ("_translated", "keys", "numbers")
+
+    def __init__(self) -> None:
+        self.keys: list[Hashable | None] = [None]
+        self.numbers: dict[Hashable | None, int] = {None: OWN}
+        self._translated: tuple[Numbering, array[int]] | None = None
+
+    def number(self, key: Hashable | None) -> int:
+        """The number of a cluster, the next one for a new cluster."""
+        number = self.numbers.get(key)
+        if number is None:
+            number = self.numbers[key] = len(self.keys)
+            self.keys.append(key)
+        return number
+
+    def of(self, other: Numbering) -> array[int]:
+        """The number here of each number there; a cluster that is new is given one."""
+        if self._translated is None or self._translated[0] is not other:
+            self._translated = other, array("i", [OWN])
+        _, numbers = self._translated
+        numbers.extend(map(self.number, other.keys[len(numbers) :]))
+        return numbers
+
+    def __getstate__(self) -> list[Hashable | None]:
+        return self.keys
+
+    def __setstate__(self, keys: list[Hashable | None]) -> None:
+        self.keys, self._translated = keys, None
+        self.numbers = {key: number for number, key in enumerate(keys)}
+
+
+class Clusters(NamedTuple):
+    """The clusters of many rows: the number of each."""
+
+    numbers: Sequence[int]
+    numbering: Numbering
