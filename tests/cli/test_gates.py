@@ -87,7 +87,7 @@ def test_a_condition_passes_where_the_limit_of_the_interval_does(condition: str,
 
 def test_an_undefined_number_never_passes() -> None:
     ruling = rule(read_condition("x<1"), estimate(None, None, None, status="undefined", reason="no verdicts"))
-    assert (ruling.code, ruling.verdict, ruling.found) == (2, "undefined", "no verdicts")
+    assert (ruling.code, ruling.verdict, ruling.found) == (2, "undefined", "100 results · no verdicts")
 
 
 def test_a_number_without_an_interval_never_passes() -> None:

@@ -217,7 +217,9 @@ def test_a_period_selects_whole_inputs_and_counts_the_others() -> None:
     assert found.inputs == {"session": 2}
     assert found.not_counted == {"outside the period": 2, "without a time": 1}
     assert found["waits_median"].counts["ended"] == 2
-    assert "2 outside the period, 1 without a time; the period is since 28 Sep 2026 10:20 UTC" in found.text(width=200)
+    shown = found.text(width=200)
+    assert "not counted  2 outside the period, 1 without a time\n" in shown
+    assert "only since 28 Sep 2026 10:20 UTC until 28 Sep 2026 11:10 UTC" in shown
 
 
 def test_without_a_period_what_has_no_time_counts() -> None:
@@ -421,22 +423,22 @@ def test_parts_can_be_grouped_by_what_they_are() -> None:
 
 def test_an_attribute_that_nothing_has_is_said_with_those_there_are() -> None:
     found = report([session("s", attributes={"agent": "a"})], now=NOW, by="agnet")
-    assert "Nothing here has 'agnet' to group by; attributes: agent." in found.text(width=300)
+    assert "nothing here has 'agnet' to group by; there are: agent; did you mean 'agent'?" in found.text(width=300)
 
 
 def test_a_key_that_only_inputs_have_is_not_called_unknown() -> None:
     given = Transcript(id="t", request="help", at=NOW - MINUTE, user="ada", attributes={"task": "x"})
     for key in ("task", "user"):
         shown = report([given, completion("t", True)], now=NOW, by=key).text(width=300)
-        assert f"Nothing that was counted has '{key}' to group by, but inputs do" in shown
-        assert "attributes: task" not in shown
+        assert f"nothing that was counted has '{key}' to group by, but inputs do" in shown
+        assert "there are: task" not in shown
 
 
 def test_a_key_that_is_an_ignored_field_says_where_it_belongs(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps({"agent": "atlas", **json.loads(to_line(session("s")))}), encoding="utf-8")
     shown = report(path, now=NOW, by="agent").text(width=300)
-    assert "'agent' is a field that was ignored: to group by it, put it under attributes." in shown
+    assert "'agent' is a field that was ignored: to group by it, put it under attributes" in shown
     assert "was ignored: to group" not in report(path, now=NOW, by="agnet").text(width=300)
 
 

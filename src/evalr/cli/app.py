@@ -98,6 +98,8 @@ def report(
     strict: Strict = False,
 ) -> None:
     """Measure a log: every number with its interval and account."""
+    from evalr.reports.wording import ungrouped_words
+
     found = _report(
         log,
         measures=measure,
@@ -113,6 +115,10 @@ def report(
         strict=strict,
     )
     _print_report(found, json=json)
+    ungrouped = ungrouped_words(found)
+    if ungrouped is not None:
+        print(f"evalr: {ungrouped}", file=sys.stderr)
+        raise typer.Exit(UNUSABLE)
     if found.records and found.left_out.total == found.records:
         count = count_words(found.records, "record")
         print(

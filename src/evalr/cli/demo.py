@@ -34,6 +34,8 @@ def show_demo(write: str | None, repository: str | None, seed: int, *, width: in
 
     The log is kept in the file `write`, the repository in the directory `repository`, where these are given.
     """
+    if repository is not None and Path(repository).exists():
+        raise InputError(f"{repository} is already there: choose another name")
     with TemporaryDirectory() as folder:
         log = Path(folder, NAME) if write is None else Path(write)
         _write(log, seed)

@@ -65,7 +65,7 @@ def rule(condition: Condition, estimate: Estimate) -> Ruling:
     """Hold an estimate against a condition: it passes where the limit of its interval does, never where undefined."""
     asked = f"{condition.name} {condition.comparison} {condition.bar}"
     if estimate.value is None:
-        return Ruling(UNUSABLE, "undefined", asked, estimate.reason or estimate.status)
+        return Ruling(UNUSABLE, "undefined", asked, " · ".join(estimate.notes()) or estimate.status)
     bar = read_bar(condition.bar, estimate)
     found = f"{value_words(estimate.value, estimate.unit)} {interval_words(estimate.low, estimate.high, estimate.unit)}"
     if estimate.low is None and estimate.high is None:
@@ -75,7 +75,7 @@ def rule(condition: Condition, estimate: Estimate) -> Ruling:
     if limit is None:
         return Ruling(NOT_CLEARED, "not cleared", asked, f"{found}, the log does not reach the {which} limit")
     cleared = condition.holds(limit, bar)
-    words = f"{found}, {which} limit {value_words(limit, estimate.unit)}; {estimate.counted_words()}"
+    words = f"{found}, {which} limit {value_words(limit, estimate.unit)}; {' · '.join(estimate.notes())}"
     return Ruling(0, "passed", asked, words) if cleared else Ruling(NOT_CLEARED, "not cleared", asked, words)
 
 

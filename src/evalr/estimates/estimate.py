@@ -139,7 +139,7 @@ class Estimate:
         return [_flat_first(self.to_dict())]
 
     def to_frame(self) -> DataFrame:
-        """One row of a pandas frame with every field. Needs `evalr[pandas]`."""
+        """One row of a pandas frame with every field. Needs pandas."""
         return frame(self.to_dicts())
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
@@ -194,7 +194,7 @@ class Groups(Mapping[str | None, Estimate]):
         ]
 
     def to_frame(self) -> DataFrame:
-        """A pandas frame with one row a group. Needs `evalr[pandas]`."""
+        """A pandas frame with one row a group. Needs pandas."""
         return frame(self.to_dicts())
 
     def shown(self, where: str) -> tuple[list[tuple[str, Estimate]], list[str]]:
@@ -233,7 +233,7 @@ class Trend(Groups):
         return "(no time)" if group is None else super().group_words(group)
 
     def to_frame(self) -> DataFrame:
-        """A pandas frame with one row a bucket, and when it began as `start`. Needs `evalr[pandas]`.
+        """A pandas frame with one row a bucket, and when it began as `start`. Needs pandas.
 
         Days, weeks and months are those of the trend's own calendar, and begin on a date without a zone; hours begin
         at a moment, in UTC.
@@ -256,7 +256,7 @@ def frame(rows: list[dict[str, Any]]) -> DataFrame:
     except ModuleNotFoundError as error:
         if error.name != "pandas":
             raise
-        raise MissingExtraError("frames need pandas: pip install 'evalr[pandas]'") from error
+        raise MissingExtraError("frames need pandas, which is not installed: pip install pandas") from error
     columns = list(_flat_first(rows[0] if rows else dict.fromkeys(_COLUMNS)))
     kinds = {name: kind for name, kind in _NUMBERS.items() if name in columns}
     return pd.DataFrame(rows, columns=columns).astype(kinds)

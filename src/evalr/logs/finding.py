@@ -99,7 +99,10 @@ def find_reader(path: str | PathLike[str], *, kind: str | None = None) -> Reader
 def _choices(loaded: dict[str, Reader], broken: dict[str, str]) -> str:
     known = ", ".join(f"{name} ({reader.describes})" for name, reader in loaded.items()) or "none"
     lost = "".join(f"; the reader {name!r} cannot be used: {why}" for name, why in broken.items())
-    return f"readers: {known}{lost}. Choose one with --log KIND, or kind= in Python"
+    return (
+        f"readers: {known}{lost}. Choose one with --log KIND, or kind= in Python; tables are read in Python, by "
+        "evalr.logs.read_frame"
+    )
 
 
 def log_head(path: Path) -> bytes:

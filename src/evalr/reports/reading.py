@@ -182,7 +182,11 @@ class Reading:
         about = given.about()
         reason = self.why_not(about.at)
         if reason == OUTSIDE and given.parts_by_time:
-            reason = None if self.read_in_period(given, whole=False) else OUTSIDE
+            counted = self.left_out[OUTSIDE]
+            if self.read_in_period(given, whole=False):
+                reason = None
+            elif self.left_out[OUTSIDE] > counted:
+                return  # each of its parts was counted as outside
         elif reason is None:
             self.read_in_period(given, whole=True)
         if reason is not None:
@@ -213,7 +217,9 @@ class Reading:
             for part in split(given, self.now):
                 if given.parts_by_time:
                     about = part.about()
-                    if not every and self.why_not(about.at) is not None:
+                    reason = None if every else self.why_not(about.at)
+                    if reason is not None:
+                        self.left_out[reason] += 1
                         continue
                     self._note(about)
                 if seeing is None:

@@ -21,7 +21,7 @@ from evalr.logs.log import LeftOut, Log, reader_settings
 from evalr.measures.measure import Measure, installed_measures
 from evalr.reports.lane import Row, title_of
 from evalr.reports.ranking import Ranked
-from evalr.reports.reading import COMPUTED, Given, Progress, Reading, Track, share_read
+from evalr.reports.reading import COMPUTED, OUTSIDE, Given, Progress, Reading, Track, share_read
 from evalr.summaries import Key
 from evalr.summaries.keys import group_reader
 
@@ -176,7 +176,7 @@ class Report:
         return [row for each in self.rows for row in each.to_dicts()]
 
     def to_frame(self) -> DataFrame:
-        """`to_dicts` as a pandas frame. Needs `evalr[pandas]`."""
+        """`to_dicts` as a pandas frame. Needs pandas."""
         return frame(self.to_dicts())
 
     def to_dict(self) -> dict[str, Any]:
@@ -423,8 +423,8 @@ def _sections(reading: Reading, log: Log | None, level: float, *, asked: bool) -
     empty = [(track, section) for track, section in found if not section.rows]
     nothing_applies = asked or not (measured or unmarked)
     # A log of sessions need not be told that it holds no histories; verdicts could be put into most logs.
-    verdicts = log is None or log.holds_results
-    listed = [section for track, section in empty if nothing_applies or (verdicts and track.measure.evaluator is None)]
+    verdicts = asked or log is None or log.holds_results
+    listed = [section for track, section in empty if verdicts and (nothing_applies or track.measure.evaluator is None)]
     return tuple(measured + unmarked + listed)
 
 
@@ -473,9 +473,10 @@ def _why_empty(measure: Measure, reading: Reading, log: Log | None) -> str:
     if refused:
         return f"no verdict that could be used: {count_words(refused, 'result')} left out"
     if measure.evaluator is None:
-        return NO_VERDICTS
+        return NO_VERDICTS if not reading.left_out[OUTSIDE] else "no verdicts in the period"
     kinds = ", ".join(count_words(count, kind) for kind, count in reading.kinds.items())
-    return f"needs {plural(measure.reads.kind)}; this log has {kinds or 'none'}"
+    where = "this log has" if reading.since is None and reading.until is None else "the period has"
+    return f"needs {plural(measure.reads.kind)}; {where} {kinds or 'none'}"
 
 
 def _plain(value: Any) -> Any:

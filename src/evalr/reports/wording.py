@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalr.estimates.estimate import Estimate
-from evalr.estimates.words import count_words, method_words, value_words
+from evalr.estimates.words import choice_words, count_words, method_words, value_words
 from evalr.quoting import safe_text
 from evalr.reports.lane import Row
 from evalr.reports.ranking import Ranked
@@ -30,6 +30,8 @@ def header_words(report: Report) -> list[str]:
     parts.append(", ".join(counts) or "nothing was counted")
     if report.first is not None and report.last is not None:
         parts.append(f"{period_words(report.first, report.last)} (UTC)")
+    if report.since is not None or report.until is not None:
+        parts.append(f"only{_asked_period_words(report)}")
     parts.append(_reading_time_words(report))
     return parts
 
@@ -108,7 +110,7 @@ def account_words(report: Report) -> list[tuple[str, str]]:
         entries.append(("left out", f"{whole}: {report.left_out.words()}"))
     if report.not_counted:
         counts = ", ".join(f"{count:,} {reason}" for reason, count in report.not_counted.items())
-        entries.append(("not counted", counts + _asked_period_words(report)))
+        entries.append(("not counted", counts))
     if report.unread:
         entries.append(("not counted", f"results of no measure that is installed: {_names(report.unread)}"))
     if report.unknown_fields:
@@ -116,7 +118,8 @@ def account_words(report: Report) -> list[tuple[str, str]]:
         entries.append(("ignored", f"{count}: {_names(report.unknown_fields)}"))
     if report.repaired:
         entries.append(("repaired", _names(report.repaired)))
-    entries += [("note", note) for note in report.notes]
+    ungrouped = ungrouped_words(report)
+    entries += [("note", note) for note in (*report.notes, *([ungrouped] if ungrouped else []))]
     entries += [("broken", f"the measure {name}: {why}") for name, why in report.broken.items()]
     return [(name, safe_text(text, longest=2_000)) for name, text in entries]
 
@@ -124,7 +127,7 @@ def account_words(report: Report) -> list[tuple[str, str]]:
 def _asked_period_words(report: Report) -> str:
     since = "" if report.since is None else f" since {moment_words(report.since)}"
     until = "" if report.until is None else f" until {moment_words(report.until)}"
-    return f"; the period is{since}{until}" if since or until else ""
+    return since + until
 
 
 def _names(counts: Mapping[str, int]) -> str:
@@ -145,10 +148,8 @@ def footer_words(report: Report) -> str:
 
 
 def closing_sentences(report: Report) -> list[str]:
-    """Why there are no groups, where some were asked for, and which intervals these are."""
+    """Which intervals these are."""
     sentences = []
-    if report.by is not None and not any(row.groups is not None for row in report.rows):
-        sentences.append(_ungrouped_words(report, report.by))
     estimates = [row.estimate for row in report.rows if row.estimate.low is not None or row.estimate.high is not None]
     if estimates:
         methods = "; ".join(dict.fromkeys(method_words(estimate.method) for estimate in estimates))
@@ -156,14 +157,17 @@ def closing_sentences(report: Report) -> list[str]:
     return sentences
 
 
-def _ungrouped_words(report: Report, by: str) -> str:
+def ungrouped_words(report: Report) -> str | None:
+    """Why there are no groups although some were asked for; None where there are, or none were."""
+    by = report.by
+    if by is None or not report.rows or any(row.groups is not None for row in report.rows):
+        return None
     key = repr(safe_text(by))
     if by in report.attributes or (by == "user" and report.users):
-        return f"Nothing that was counted has {key} to group by, but inputs do: results have to name it in their about."
-    known = ", ".join(map(safe_text, report.attributes)) or "none"
-    words = f"Nothing here has {key} to group by; attributes: {known}."
+        return f"nothing that was counted has {key} to group by, but inputs do: results have to name it in their about"
+    words = f"nothing here has {key} to group by; {choice_words(safe_text(by), map(safe_text, report.attributes))}"
     if by in report.unknown_fields:
-        words += f" {key} is a field that was ignored: to group by it, put it under attributes."
+        words += f"; {key} is a field that was ignored: to group by it, put it under attributes"
     return words
 
 

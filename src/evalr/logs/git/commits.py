@@ -47,7 +47,8 @@ class Commits:
         before: how many come before an agent's first. Nothing of them is needed: what an agent changed is at hand.
         merges: merges since then.
         cut: the hashes of commits since then whose parents are not there, as at the edge of a shallow clone.
-        last: when the last commit of all was made, by who put it there.
+        last: when the newest commit was put where it is.
+        shallow: whether the parents of any are not there.
     """
 
     read: list[Commit] = field(default_factory=list)
@@ -55,6 +56,7 @@ class Commits:
     merges: list[Commit] = field(default_factory=list)
     cut: list[str] = field(default_factory=list)
     last: datetime | None = None
+    shallow: bool = False
 
     @property
     def total(self) -> int:
@@ -68,18 +70,24 @@ def read_commits(repository: Repository, tip: str, *, agents: Agents, time: Time
     arguments = ("log", "--topo-order", "--reverse", "-z", f"--format={'%x00'.join(FIELDS)}", tip, "--")
     for name, parents, author, address, authored, committed, subject, trailers in _records(repository.run(*arguments)):
         at = moment(committed)
-        commits.last = at if commits.last is None or (at is not None and at > commits.last) else commits.last
+        commits.last = at
+        commits.shallow |= name in repository.boundary
         wrote = who_wrote(agents, author=Identity(author, address), subject=subject, trailers=list(_pairs(trailers)))
         if wrote.role != "agent" and not (commits.read or commits.merges or commits.cut):
             commits.before += 1
         elif name in repository.boundary:
             commits.cut.append(name)
         else:
-            made = moment(authored) if time == "author" else at
+            made = _written(moment(authored), at) if time == "author" else at
             # An agent's own merge may be its first commit of all: what follows it is read from there on.
             kind = commits.merges if " " in parents else commits.read
             kind.append(Commit(name, parents, made, wrote, hash((author, address, authored))))
     return commits
+
+
+def _written(authored: datetime | None, committed: datetime | None) -> datetime | None:
+    """When it was written: by the author's clock, unless that was ahead of the one by which it was put where it is."""
+    return authored if authored is None or committed is None else min(authored, committed)
 
 
 def _records(fields: Iterator[bytes]) -> Iterator[list[str]]:

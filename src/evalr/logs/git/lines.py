@@ -187,27 +187,31 @@ def _lasting(
     return lasting
 
 
-def times_in_order(times: Sequence[datetime]) -> tuple[list[datetime], int]:
+def times_in_order(times: Sequence[datetime], *, now: datetime) -> tuple[list[datetime], int]:
     """The times of a line made to never go back, and how many had to be changed for that.
 
-    Clocks go back, and now and then ahead. The longest run of times in order is trusted; any other becomes that of the
-    trusted one before it, or of the first.
+    Clocks go back, and now and then ahead. The longest run of times in order is trusted, of several the one that keeps
+    to the earlier changes; any other time becomes that of the trusted one before it, or of the first. Times after `now`
+    are only trusted where there are no others.
     """
     if all(earlier <= later for earlier, later in pairwise(times)):
         return list(times), 0
-    ends: list[datetime] = []  # of the shortest-ending run of each length
+    # From the end, so that of two runs of one length the one found last, with the earlier changes, is the one kept.
+    ends: list[float] = []  # minus the time at the beginning of the latest-beginning run of each length
     places: list[int] = []
-    previous: list[int | None] = []
-    for place, time in enumerate(times):
-        length = bisect_right(ends, time)
-        previous.append(places[length - 1] if length else None)
-        ends[length : length + 1] = [time]
+    later: dict[int, int | None] = {}
+    past = [place for place, time in enumerate(times) if time <= now] or range(len(times))
+    for place in reversed(past):
+        end = -times[place].timestamp()
+        length = bisect_right(ends, end)
+        later[place] = places[length - 1] if length else None
+        ends[length : length + 1] = [end]
         places[length : length + 1] = [place]
     trusted: set[int] = set()
-    last: int | None = places[-1]
-    while last is not None:
-        trusted.add(last)
-        last = previous[last]
+    following: int | None = places[-1]
+    while following is not None:
+        trusted.add(following)
+        following = later[following]
     current = times[min(trusted)]
     ordered = []
     for place, time in enumerate(times):

@@ -16,8 +16,9 @@ from types import MappingProxyType
 from typing import Any
 
 from evalr.errors import InputError, LogError
+from evalr.estimates.words import count_words
 from evalr.input_fields import Attributes
-from evalr.inputs import History, Revision, Role, StoredRevision
+from evalr.inputs import History, Revision, Role, StoredRevision, utc_now
 from evalr.logs.git.agents import NO_AUTHOR, load_agents
 from evalr.logs.git.attributes import Said, kinds_by_attribute
 from evalr.logs.git.blobs import LARGEST, Blobs
@@ -109,12 +110,19 @@ def _take_note(commits: Commits, log: Log) -> None:
     """Tell what of the commits is read, and count those that are not."""
     if commits.last is not None:
         log.notes.append(f"followed to its last commit, of {commits.last:%Y-%m-%d %H:%M} UTC")
+    if commits.shallow:
+        whole = "git fetch --unshallow has them, or fetch-depth: 0 in a workflow"
+        log.notes.append(f"the clone is shallow: the commits before its {commits.total:,} are not here; {whole}")
     if not (commits.read or commits.merges or commits.cut):
         who = "its only commit is not" if commits.total == 1 else f"none of its {commits.total:,} commits is"
         yours = "name agents of your own in a file: --set agents=FILE, or agents= in Python"
         log.notes.append(f"{who} by an agent that is known here; {yours}")
     elif commits.before:
         log.notes.append(f"commits before any agent's, which are not read: {commits.before:,} of {commits.total:,}")
+    agents = Counter(commit.wrote.agent for commit in commits.read if commit.wrote.agent is not None)
+    if agents:
+        words = ", ".join(f"{name} {count:,}" for name, count in agents.most_common())
+        log.notes.append(f"commits by agents: {words}")
     for reason, names in ((MERGE, [merge.hash for merge in commits.merges]), (EDGE, commits.cut)):
         log.records += len(names)
         for name in names:
@@ -247,6 +255,7 @@ def _histories(walk: _Walk, attributes: Mapping[bytes, Said], blobs: Blobs, log:
     unseen = {place for place, change in enumerate(walk.changes) if change.old != change.new or change.mode != FILE}
     log.records += len(unseen)
     taken: Counter[str] = Counter()
+    cut = 0
     agents: set[int] = set()  # changes that an agent made, and those of what it left
 
     def leave_out(place: int, reason: str) -> None:
@@ -267,11 +276,15 @@ def _histories(walk: _Walk, attributes: Mapping[bytes, Said], blobs: Blobs, log:
         kept = line.steps[max(0, first - 1) :]
         unseen.difference_update(kept)
         agents.update(line.steps[first:])
+        cut += not line.whole
         if line.is_lost:
             log.records += 1
             where = f"{quoted(_text(line.path))} after {walk.commit_of(kept[-1]).hash[:SHORT]}"
             _leave_out(log, MERGED if walk.knows_newest else MISSING, where)
         yield _history(line, kept, walk, blobs, log, taken)
+    if cut:
+        histories = count_words(cut, "history")
+        log.notes.append(f"followed only until something that is left out changed the file: {histories}")
     for place in sorted(unseen):
         aside = walk.links.befores[place] in agents
         if aside:
@@ -302,7 +315,7 @@ def _kind_by_text(line: Line, walk: _Walk, blobs: Blobs) -> str | None:
 
 def _history(line: Line, kept: Sequence[int], walk: _Walk, blobs: Blobs, log: Log, taken: Counter[str]) -> History:
     commits = [walk.commit_of(place) for place in kept]
-    times, turned = times_in_order([commit.at for commit in commits if commit.at is not None])
+    times, turned = times_in_order([commit.at for commit in commits if commit.at is not None], now=utc_now())
     if turned:
         log.repaired["clocks that go back"] += turned
     revisions: list[Revision] = []
