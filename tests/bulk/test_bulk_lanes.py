@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import pickle
 import tempfile
@@ -20,14 +21,15 @@ import evalr
 from evalr import TimeBucket, bulk
 from evalr.bulk import parts, worker
 from evalr.bulk import rows as fast_path
-from evalr.bulk.worker import Before, Job, PartFound, read_part
+from evalr.bulk.worker import Before, Job, read_part, receive_reading, send_reading
 from evalr.errors import EvalrError, LogError, RecordError
 from evalr.logs import Log, read
 from evalr.logs.lines import Span
 from evalr.measures import Marker, Measure, Session, installed_measures
 from evalr.measures.rows import RowReader, SessionRow
-from evalr.reports.reading import Progress
+from evalr.reports.reading import Progress, Reading
 from evalr.summaries.columns import Hits, Times
+from evalr.tallies.numbering import Numbering
 
 DROP_OFF, WAITS = (installed_measures().loaded[name] for name in ("drop_off", "waits"))
 NOW = datetime(2026, 9, 10, 12, tzinfo=UTC)
@@ -229,18 +231,27 @@ class InThisProcess:
 
     def __init__(self, job: Job, log: Log, spans: Sequence[Span], progress: Progress | None) -> None:
         self._job = pickle.dumps(job)
-        self._found: list[PartFound | RecordError] = []
+        self._found: list[tuple[bytes, bytes]] = []
 
     def start(self, span: Span, before: Before) -> int:
+        file = io.BytesIO()
+        account: object
         try:
-            found: PartFound | RecordError = read_part(pickle.loads(self._job), span, before, lambda said: None)
+            account, numbering, reading = read_part(pickle.loads(self._job), span, before, lambda said: None)
+            send_reading(numbering, reading, file)
         except RecordError as error:
-            found = error
-        self._found.append(pickle.loads(pickle.dumps(found)))
+            account = error
+        self._found.append((pickle.dumps(account), file.getvalue()))
         return len(self._found) - 1
 
-    def result(self, number: int) -> PartFound | RecordError:
-        return self._found[number]
+    def account(self, number: int) -> Any:
+        return pickle.loads(self._found[number][0])
+
+    def reading(self, number: int, numbering: Numbering) -> Reading:
+        return receive_reading(io.BytesIO(self._found[number][1]), numbering)
+
+    def stop(self, number: int) -> None:
+        pass
 
     def __enter__(self) -> Self:
         return self

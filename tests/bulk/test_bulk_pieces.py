@@ -67,7 +67,7 @@ def test_a_line_leaves_nothing_behind_that_the_collector_of_cycles_follows(tmp_p
     path.write_text("\n".join(lines))
     track = [Track(measure, {}, now=NOW, by=None, cluster=None) for measure in installed_measures().loaded.values()]
     reading = Reading(track, now=NOW, since=None, until=None)
-    rows = fast_path.row_pass(reading, Log(str(path), "jsonl", lambda log: iter(())), Seen(), None)
+    rows = fast_path.row_pass(reading, Log(str(path), "jsonl", lambda log: iter(())), Seen(), Numbering(), None)
     assert rows is not None
     rows.take(lines[0].encode())
     gc.collect()
@@ -86,7 +86,7 @@ def test_few_long_lines_are_held(tmp_path: Path) -> None:
         since=None,
         until=None,
     )
-    rows = fast_path.row_pass(reading, Log(str(path), "jsonl", lambda log: iter(())), Seen(), None)
+    rows = fast_path.row_pass(reading, Log(str(path), "jsonl", lambda log: iter(())), Seen(), Numbering(), None)
     assert rows is not None
     long = json.dumps({"id": "s", "user": "x" * fast_path.LONG, "activities": []}).encode()
     assert rows.take(long)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from evalr.bulk.processes import Processes
-from evalr.bulk.worker import Before, Job, PartFound
+from evalr.bulk.worker import Account, Before, Job
 from evalr.errors import RecordError
 from evalr.logs.lines import Span
 from evalr.logs.log import NAMES, Log
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def read_parts(log: Log, reading: Reading, spans: Sequence[Span], progress: Progress | None) -> None:
+def read_parts(
+    log: Log, reading: Reading, numbering: Numbering, spans: Sequence[Span], progress: Progress | None
+) -> None:
     """Read the parts of a log into a reading that is empty, each in a process of its own.
 
     Raises:
@@ -37,22 +39,22 @@ def read_parts(log: Log, reading: Reading, spans: Sequence[Span], progress: Prog
         import numpy as np  # while they read
 
         known = np.zeros(0, dtype=np.int64)
-        numbering = Numbering()
-        for track in reading.tracks:
-            track.computed.share(numbering)
         for number, span in enumerate(spans):
-            found = processes.result(number)
+            place, found = number, processes.account(number)
             before = _before(log, reading, known, found) if number else None
             if before is not None:
-                found = processes.result(processes.start(span, before))
+                processes.stop(number)
+                place = processes.start(span, before)
+                found = processes.account(place)
             if isinstance(found, RecordError):
                 raise found
             log.merge(found.log)
-            reading.merge(found.reading)
+            reading.merge(processes.reading(place, numbering))
             known = np.concatenate([known, np.frombuffer(found.hashes, dtype=np.int64)])
+            known.sort()
 
 
-def _before(log: Log, reading: Reading, known: NDArray[int64], found: PartFound | RecordError) -> Before | None:
+def _before(log: Log, reading: Reading, known: NDArray[int64], found: Account | RecordError) -> Before | None:
     """What came before a part, where that would have made a difference to what was found in it."""
     import numpy as np
 
@@ -60,9 +62,9 @@ def _before(log: Log, reading: Reading, known: NDArray[int64], found: PartFound 
         again = known
     else:
         # Some are named twice now: read again, these are known already, and no others are met that are known.
-        again = np.intersect1d(known, np.frombuffer(found.hashes, dtype=np.int64))
-        unsure = any(track.unsure for track in found.reading.tracks)
-        if not (len(again) or unsure or _too_many_names(log, found.log)):
+        hashes = np.frombuffer(found.hashes, dtype=np.int64)
+        again = hashes[known[np.searchsorted(known[:-1], hashes)] == hashes] if len(known) else known
+        if not (len(again) or found.unsure or _too_many_names(log, found.log)):
             return None
     names = tuple(list(counts) for counts in _names(log))
     return Before(again.tobytes(), names, tuple(track.marked for track in reading.tracks))

@@ -18,11 +18,12 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, Self
 
-from evalr.bulk.worker import Before, Job, PartFound, Progressed
+from evalr.bulk.worker import Account, Before, Job, Progressed, receive_reading
 from evalr.errors import EvalrError, InputError, RecordError, error_words
 from evalr.logs.lines import Span
 from evalr.logs.log import Log
-from evalr.reports.reading import Progress, share_read
+from evalr.reports.reading import Progress, Reading, share_read
+from evalr.tallies.numbering import Numbering
 
 PROGRAM = (
     "import pickle, signal, sys\n"
@@ -49,10 +50,10 @@ class Processes:
         self._listeners: list[Thread] = []
         self._read: dict[Span, Progressed] = {}
         self._spans: list[Span] = []
-        self._found: dict[int, PartFound | RecordError] = {}
+        self._accounts: dict[int, Account | RecordError] = {}
 
     def start(self, span: Span, before: Before) -> int:
-        """Have a part read. Returns the number under which `result` knows it.
+        """Have a part read. Returns the number of the process that does.
 
         Raises:
             InputError: the job cannot be sent to another process.
@@ -72,25 +73,48 @@ class Processes:
         listener.start()
         return number
 
-    def result(self, number: int) -> PartFound | RecordError:
-        """What was found in a part, or the first record that was refused with `strict`: wait for it.
+    def account(self, number: int) -> Account | RecordError:
+        """The account of a part, or the first record that was refused with `strict`: wait for it.
 
         Raises:
             EvalrError: a process ended without an answer.
             Exception: any other that the reading of any part raised.
         """
-        while number not in self._found:
+        while number not in self._accounts:
             try:
                 place, answer = self._answers.get(timeout=PATIENCE)
             except Empty:
                 continue
             if isinstance(answer, Progressed):
                 self._tell(place, answer)
-            elif isinstance(answer, PartFound | RecordError):
-                self._found[place] = answer
+            elif isinstance(answer, Account | RecordError):
+                self._accounts[place] = answer
             else:
                 raise answer
-        return self._found.pop(number)
+        return self._accounts.pop(number)
+
+    def reading(self, number: int, numbering: Numbering) -> Reading:
+        """What was counted in a part whose account is known, for a reading with this numbering. Its process then ends.
+
+        Until it is asked for, the process holds it: of several, only one hands over what it has at a time.
+        """
+        child = self._children[number]
+        assert child.stdout is not None
+        try:
+            found = receive_reading(child.stdout, numbering)
+        except (OSError, EOFError, pickle.UnpicklingError):
+            raise _ended(child) from None
+        self.stop(number)
+        return found
+
+    def stop(self, number: int) -> None:
+        """End a process that has given its account."""
+        child = self._children[number]
+        self._listeners[number].join()
+        child.kill()
+        child.wait()
+        if child.stdout is not None:
+            child.stdout.close()
 
     def _tell(self, place: int, progressed: Progressed) -> None:
         self._read[self._spans[place]] = progressed
@@ -106,10 +130,8 @@ class Processes:
     ) -> None:
         for child in self._children:
             child.kill()
-        for listener in self._listeners:
-            listener.join()
-        for child in self._children:
-            child.wait()
+        for number in range(len(self._children)):
+            self.stop(number)
 
 
 def _packed(job: Job, span: Span, before: Before) -> bytes:
@@ -127,19 +149,19 @@ def _packed(job: Job, span: Span, before: Before) -> bytes:
 
 
 def _listen(number: int, child: subprocess.Popen[bytes], order: bytes, answers: Queue[tuple[int, Any]]) -> None:
-    """Tell a process what to do, and pass on what it answers, in a thread of its own."""
+    """Tell a process what to do, and pass on what it answers up to its account, in a thread of its own."""
     assert child.stdin is not None
     assert child.stdout is not None
-    with child.stdin, child.stdout:
-        try:
+    try:
+        with child.stdin:
             child.stdin.write(order)
-            child.stdin.flush()
-            answer: object = Progressed(0, 0)
-            while isinstance(answer, Progressed):
-                answer = pickle.load(child.stdout)
-                answers.put((number, answer))
-        except (OSError, EOFError, pickle.UnpicklingError):
-            ended = EvalrError(
-                f"a process that read a part of the log ended with code {child.wait()} before it was done"
-            )
-            answers.put((number, ended))
+        answer: object = Progressed(0, 0)
+        while isinstance(answer, Progressed):
+            answer = pickle.load(child.stdout)
+            answers.put((number, answer))
+    except (OSError, EOFError, pickle.UnpicklingError):
+        answers.put((number, _ended(child)))
+
+
+def _ended(child: subprocess.Popen[bytes]) -> EvalrError:
+    return EvalrError(f"a process that read a part of the log ended with code {child.wait()} before it was done")

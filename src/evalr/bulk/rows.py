@@ -46,15 +46,18 @@ T = TypeVar("T")
 _time_of = itemgetter("at")
 
 
-def row_pass(reading: Reading, log: Log, seen: Seen, progress: Progress | None) -> RowPass | None:
-    """What takes a log's rows on their way into a reading; None where no measure could use them."""
+def row_pass(reading: Reading, log: Log, seen: Seen, numbering: Numbering, progress: Progress | None) -> RowPass | None:
+    """What takes a log's rows on their way into a reading; None where no measure could use them.
+
+    Who the users are it notes in the numbering alone, as clusters that are texts.
+    """
     for form in ROW_FORMS.values():
         tracks = [track for track in reading.tracks if issubclass(form.model, track.measure.reads)]
         by_row = [each for each in map(_row_track, tracks) if each is not None]
         if by_row:
             taken = [each.track for each in by_row]
             others = [track for track in tracks if track not in taken]
-            return RowPass(form, by_row, others, reading, log, seen, progress)
+            return RowPass(form, by_row, others, reading, log, seen, numbering, progress)
     return None
 
 
@@ -164,6 +167,7 @@ class RowPass:
         reading: Reading,
         log: Log,
         seen: Seen,
+        numbering: Numbering,
         progress: Progress | None,
     ) -> None:
         line_form = next(each for each in FORMS if each.model is form.model)
@@ -179,10 +183,8 @@ class RowPass:
         self._now: datetime = TypeAdapter(datetime).validate_json(f'"{reading.now.isoformat()}"')
         self._all_times = reading.since is None and reading.until is None
         self._tracks = list(by_row)
-        self._numbering = Numbering()
-        self._number_of = self._numbering.numbers.get
-        for track in reading.tracks:
-            track.computed.share(self._numbering)
+        self._numbering = numbering
+        self._number_of = numbering.numbers.get
         self._others = self._part_of_reading(others) if others else None
         # Of each row since the last flush. Here and in the tracks, a row leaves nothing behind that Python's collector
         # of cycles follows: its rounds would cost more than all the rest.
@@ -230,7 +232,6 @@ class RowPass:
         number = self._number_of(user)
         if number is None:
             number = self._numbering.number(user)
-            self._reading.users.add(row["user"])
         self._users.append(number)
         self._owners.append(number or self._numbering.number((row["id"],)))
         self._times.append(at)

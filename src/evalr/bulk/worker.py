@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from itertools import repeat
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from evalr.bulk.log import read_lines
 from evalr.bulk.spans import lines_before
@@ -24,6 +25,7 @@ from evalr.logs.seen import Seen
 from evalr.measures.measure import Measure, installed_measures
 from evalr.reports.reading import Reading, Track
 from evalr.summaries import Key
+from evalr.tallies.numbering import Numbering
 
 EVERY = 0.1
 """Seconds between two words about how far it is."""
@@ -36,12 +38,18 @@ class Progressed(NamedTuple):
     bytes: int
 
 
-class PartFound(NamedTuple):
-    """What was found in a part: its account, the results, and the hashes of the subjects that it named."""
+class Account(NamedTuple):
+    """What must be known of a part before its results count.
+
+    Attributes:
+        log: its account.
+        hashes: of the subjects that it named.
+        unsure: whether a marker failed, which might have been seen before.
+    """
 
     log: Log
-    reading: Reading
     hashes: array[int]
+    unsure: bool
 
 
 class Before(NamedTuple):
@@ -139,12 +147,16 @@ class PartLog(Log):
         return {**vars(self), "items": None}
 
 
-def read_part(job: Job, span: Span, before: Before, say: Callable[[Progressed], None]) -> PartFound:
+def read_part(
+    job: Job, span: Span, before: Before, say: Callable[[Progressed], None]
+) -> tuple[Account, Numbering, Reading]:
     """What is found in a part of a log, after what came before it."""
     log = PartLog(job.path, job.kind, lambda log: iter(()), strict=job.strict, begin=span.begin)
     for counts, names in zip((log.left_out.counts, log.refused, log.unknown_fields), before.names, strict=True):
         counts.update(dict.fromkeys(names, 0))
-    reading = job.reading(before.marked)
+    reading, numbering = job.reading(before.marked), Numbering()
+    for track in reading.tracks:
+        track.computed.share(numbering)
     said = monotonic()
 
     def progress(records: int, share: float | None) -> None:
@@ -153,10 +165,10 @@ def read_part(job: Job, span: Span, before: Before, say: Callable[[Progressed], 
             said = monotonic()
             say(Progressed(log.records, log.bytes_read))
 
-    hashes = array("q", before.hashes) if before.hashes else array("q")
-    seen = read_lines(log, reading, progress, span=span, seen=Seen.of(hashes))
+    seen = read_lines(log, reading, numbering, progress, span=span, seen=Seen.of(array("q", before.hashes)))
     say(Progressed(log.records, log.bytes_read))
-    return PartFound(log, reading, seen.hashes())
+    account = Account(log, seen.hashes(), any(track.unsure for track in reading.tracks))
+    return account, numbering, reading
 
 
 def work() -> None:
@@ -170,9 +182,57 @@ def work() -> None:
 
     try:
         job, span, before = pickle.load(sys.stdin.buffer)
-        say(read_part(job, span, before, say))
+        account, numbering, reading = read_part(job, span, before, say)
+        say(account)
+        del account
+        send_reading(numbering, reading, answers)
     except BaseException as error:  # noqa: BLE001  whatever it is, the process that waits for this one must know
         say(_as_sent(error))
+
+
+PIECE = 10_000
+"""Keys that are sent at once. All of them at once would need a list of all that was sent, which is as large again."""
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles a reading without the numbering of its clusters, which is sent before it."""
+
+    def __init__(self, file: IO[bytes], numbering: Numbering) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self._numbering = numbering
+
+    def persistent_id(self, thing: object) -> str | None:
+        return "numbering" if thing is self._numbering else None
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: IO[bytes], numbering: Numbering) -> None:
+        super().__init__(file)
+        self._numbering = numbering
+
+    def persistent_load(self, name: object) -> Numbering:
+        return self._numbering
+
+
+def send_reading(numbering: Numbering, reading: Reading, file: IO[bytes]) -> None:
+    """Write a reading for `receive_reading`, in pieces: two processes hold it while it is sent. It is used up."""
+    numbering.numbers.clear()
+    keys = numbering.keys
+    for begin in range(1, len(keys), PIECE):
+        pickle.dump(keys[begin : begin + PIECE], file, pickle.HIGHEST_PROTOCOL)
+        keys[begin : begin + PIECE] = repeat(None, len(keys[begin : begin + PIECE]))
+    pickle.dump(None, file)
+    _Pickler(file, numbering).dump(reading)
+    file.flush()
+
+
+def receive_reading(file: IO[bytes], numbering: Numbering) -> Reading:
+    """Read what `send_reading` writes; its clusters are given their numbers in another numbering as well."""
+    own = Numbering()
+    while keys := pickle.load(file):
+        numbering.take(own, keys)
+    reading: Reading = _Unpickler(file, own).load()
+    return reading
 
 
 def _as_sent(error: BaseException) -> BaseException:

@@ -112,8 +112,7 @@ class Rate(Summary[V]):
         if self.fold is not None:
             return self._folded(entry, fold_function(self.fold), terms)
         moments = entry.cells.moments()
-        counted = (cluster for cluster, (_, total, _) in entry.cells.clusters.items() if total)
-        clusters = cluster_kinds(counted, entry.cells.loose_clusters())
+        clusters = cluster_kinds(entry.cells.counted(), entry.cells.loose_clusters())
         several_a_row = self.total is not None and entry.counted > sum(clusters.values())
         return self._finished(
             entry,

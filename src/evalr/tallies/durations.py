@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from evalr.tallies.numbering import OWN, Clusters, Numbering
@@ -39,7 +39,7 @@ class Durations:
     @property
     def clusters(self) -> list[Hashable]:
         """The clusters that have rows."""
-        return [self._numbering.keys[number] for number in sorted(set(self._numbers)) if number != OWN]
+        return [self._numbering.keys[number] for number in set(self._numbers) if number != OWN]
 
     def add(self, after: float, end: int, cluster: Hashable | None) -> None:
         """Add one row, in a cluster or (None) in one of its own."""
@@ -49,9 +49,7 @@ class Durations:
 
     def extend(self, after: array[float], end: array[int], clusters: Clusters) -> None:
         """Add many rows: what `add` takes of each, as columns."""
-        numbers: Iterable[int] = clusters.numbers
-        if clusters.numbering is not self._numbering:
-            numbers = map(self._numbering.of(clusters.numbering).__getitem__, numbers)
+        numbers = clusters.numbers_in(self._numbering)
         self.after.extend(after)
         self.end.extend(end)
         self._numbers.extend(numbers)
@@ -72,7 +70,9 @@ class Durations:
 
     def merge(self, other: Durations) -> None:
         """Add all rows of another part."""
-        self.extend(other.after, other.end, Clusters(other._numbers, other._numbering))
+        self.after.extend(other.after)
+        self.end.extend(other.end)
+        self._numbers.extend(map(self._numbering.of(other._numbering).__getitem__, other._numbers))
 
     def __len__(self) -> int:
         return len(self.after)

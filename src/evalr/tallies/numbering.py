@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Hashable, Sequence
+from itertools import islice, repeat
 from typing import NamedTuple
+from weakref import ref
 
 OWN = 0
 """The number of a cluster that is one row's own."""
@@ -17,12 +19,12 @@ OWN = 0
 class Numbering:
     """Numbers of clusters. Number 0 stands for a cluster of its own, whichever row has it; the others are from 1."""
 
-    __slots__ = ("_translated", "keys", "numbers")
+    __slots__ = ("__weakref__", "_translated", "keys", "numbers")
 
     def __init__(self) -> None:
         self.keys: list[Hashable | None] = [None]
         self.numbers: dict[Hashable | None, int] = {None: OWN}
-        self._translated: tuple[Numbering, array[int]] | None = None
+        self._translated: tuple[ref[Numbering], array[int]] | None = None
 
     def number(self, key: Hashable | None) -> int:
         """The number of a cluster, the next one for a new cluster."""
@@ -33,12 +35,17 @@ class Numbering:
         return number
 
     def of(self, other: Numbering) -> array[int]:
-        """The number here of each number there; a cluster that is new is given one."""
-        if self._translated is None or self._translated[0] is not other:
-            self._translated = other, array("i", [OWN])
-        _, numbers = self._translated
-        numbers.extend(map(self.number, other.keys[len(numbers) :]))
+        """The number here of each number there; clusters that are new get one."""
+        if self._translated is None or self._translated[0]() is not other:
+            self._translated = ref(other), array("i")  # several tallies ask for the same
+        numbers = self._translated[1]
+        numbers.extend(map(self.number, islice(other.keys, len(numbers), None)))
         return numbers
+
+    def take(self, other: Numbering, keys: Sequence[Hashable]) -> None:
+        """Number more clusters of another numbering, which need not know their keys: `of` knows their numbers."""
+        self.of(other).extend(map(self.number, keys))
+        other.keys.extend(repeat(None, len(keys)))
 
     def __getstate__(self) -> list[Hashable | None]:
         return self.keys
@@ -53,3 +60,10 @@ class Clusters(NamedTuple):
 
     numbers: Sequence[int]
     numbering: Numbering
+
+    def numbers_in(self, numbering: Numbering) -> Sequence[int]:
+        """The same by other numbers; clusters that are new get one."""
+        if numbering is self.numbering:
+            return self.numbers
+        keys = self.numbering.keys
+        return [numbering.number(keys[number]) for number in self.numbers]

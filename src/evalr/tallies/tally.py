@@ -80,7 +80,7 @@ class Tally(Generic[C]):
         reads: what is counted (`Summary.reads`); `by` and `cluster` how, as keys or, for functions, their fingerprints.
         entries: by group.
         overlap: whether a result was in several groups.
-        numbering: of its clusters, which several tallies may share; so may all the entries of one.
+        numbering: of its clusters where it is not grouped; several tallies may share one.
     """
 
     __slots__ = ("by", "cluster", "entries", "numbering", "overlap", "reads")
@@ -98,7 +98,8 @@ class Tally(Generic[C]):
         found = self.entries.get(group)
         if found is None:
             found = self.entries[group] = Entry(cells())
-            found.cells.share(self.numbering)
+            if self.by is None:  # many groups would each have room for all clusters
+                found.cells.share(self.numbering)
         return found
 
     def named_groups(self) -> list[str]:
