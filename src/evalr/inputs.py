@@ -326,10 +326,16 @@ class StoredRevision(Revision):
 
     @classmethod
     def of(
-        cls, read: Callable[[], str], *, name: str | None, at: datetime, role: Role, attributes: Attributes
+        cls,
+        read: Callable[[], str],
+        *,
+        at: datetime,
+        role: Role,
+        id: str | None = None,  # noqa: A002  the field's name
+        attributes: Attributes | None = None,
     ) -> StoredRevision:
-        """A revision of the text that `read` returns, with the id `name`. Nothing is validated."""
-        fields: dict[str, Any] = {"at": at, "role": role, "id": name, "attributes": attributes}
+        """A revision of the text that `read` returns. Nothing is validated."""
+        fields: dict[str, Any] = {"at": at, "role": role, "id": id, "attributes": attributes or {}}
         made = cls.model_construct({*fields, "text"}, **fields)
         made._read = read
         return made

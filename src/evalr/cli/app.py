@@ -119,8 +119,8 @@ def report(
     if ungrouped is not None:
         print(f"evalr: {ungrouped}", file=sys.stderr)
         raise typer.Exit(UNUSABLE)
-    if found.records and found.left_out.total == found.records:
-        count = count_words(found.records, "record")
+    if found.left_out.faults and found.left_out.total == found.records:
+        count = count_words(found.records, found.noun)
         print(
             f"evalr: {safe_text(log, longest=1_000)}: nothing could be counted, all of its {count} left out",
             file=sys.stderr,

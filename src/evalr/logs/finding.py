@@ -80,6 +80,12 @@ def find_reader(path: str | PathLike[str], *, kind: str | None = None) -> Reader
             claims[name] = claim
 
     if not claims and path.is_dir():
+        around = next((each for each in path.resolve().parents if _is_claimed(each, readers.loaded)), None)
+        if around is not None:
+            raise UnknownLogError(
+                f"{path} is a directory inside of {around}, which is a log as a whole: give that, or one file; "
+                f"{_choices(readers.loaded, broken)}"
+            )
         raise UnknownLogError(
             f"{path} is a directory, which needs a reader for directories of its kind, and none that is installed "
             "reads this one: give one file of it (files of JSON lines may be put together into one); "
@@ -94,6 +100,17 @@ def find_reader(path: str | PathLike[str], *, kind: str | None = None) -> Reader
             f"{path}: the readers {', '.join(best)} claim this log alike; say which: {options}, or kind= in Python"
         )
     return readers.loaded[best[0]]
+
+
+def _is_claimed(directory: Path, readers: dict[str, Reader]) -> bool:
+    """Whether a reader is sure of a directory."""
+    for reader in readers.values():
+        try:
+            if reader.claim(directory, b"") == 1:
+                return True
+        except Exception:  # noqa: BLE001  a stranger's reader may raise anything; it was listed above
+            continue
+    return False
 
 
 def _choices(loaded: dict[str, Reader], broken: dict[str, str]) -> str:

@@ -43,14 +43,17 @@ class LeftOut:
     Attributes:
         counts: records by reason, such as {"naive time": 2}.
         places: the first three places of each reason, such as {"naive time": ["line 17", "line 204"]}.
+        faults: how many could not be used; the others are sound, and no part of what is measured.
     """
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.places: dict[str, list[str]] = {}
+        self.faults = 0
 
-    def add(self, reason: str, place: str) -> None:
+    def add(self, reason: str, place: str, *, fault: bool = True) -> None:
         """Count one record. Beyond two hundred different reasons it is counted under "others"."""
+        self.faults += fault
         if reason not in self.counts and len(self.counts) >= NAMES:
             reason = OTHERS
         self.counts[reason] += 1
@@ -61,6 +64,7 @@ class LeftOut:
     def merge(self, other: LeftOut) -> None:
         """Count what was left out of what comes after in the log; reasons beyond two hundred are not put together."""
         self.counts.update(other.counts)
+        self.faults += other.faults
         for reason, places in other.places.items():
             known = self.places.setdefault(reason, [])
             known += places[: PLACES - len(known)]
@@ -172,7 +176,7 @@ class Log:
             reason: as for `skip`.
             place: as for `skip`.
         """
-        self.left_out.add(reason, place)
+        self.left_out.add(reason, place, fault=False)
 
     def refuse_result(self, measure: str) -> None:
         """Count a left out result under its measure. Beyond two hundred names it is counted under "others"."""

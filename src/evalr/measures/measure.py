@@ -49,8 +49,8 @@ class Ranking:
         by: what to group by. A result without it is in no group.
         part: what is summed in each group, from a verdict's value.
         whole: what the part is of: part ≤ whole in every verdict.
-        noun: what both count, such as "character".
-        counts: what one verdict is called.
+        unit: what the sums are in, such as "character".
+        noun: what one verdict is called.
     """
 
     title: str
@@ -58,8 +58,8 @@ class Ranking:
     by: Key
     part: Callable[[Any], int]
     whole: Callable[[Any], int]
-    noun: str
-    counts: str = "result"
+    unit: str
+    noun: str = "result"
 
 
 @dataclass(frozen=True, kw_only=True)

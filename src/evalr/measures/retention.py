@@ -153,8 +153,8 @@ _rewritten_files = Ranking(
     by="path",
     part=lambda v: v.added - v.kept,
     whole=lambda v: v.added,
-    noun="character",
-    counts="draft",
+    unit="character",
+    noun="draft",
 )
 
 

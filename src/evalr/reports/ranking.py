@@ -36,7 +36,7 @@ class Ranked(NamedTuple):
         ranking = self.ranking
         by = ranking.by if isinstance(ranking.by, str) else None
         groups = [standing._asdict() for standing in self.groups]
-        return {"title": ranking.title, "by": by, "noun": ranking.noun, "groups": groups, "groups_total": self.total}
+        return {"title": ranking.title, "by": by, "unit": ranking.unit, "groups": groups, "groups_total": self.total}
 
 
 class Ranks:

@@ -181,9 +181,9 @@ class Reading:
     def _read_input(self, given: Input) -> None:
         about = given.about()
         reason = self.why_not(about.at)
-        if reason == OUTSIDE and given.parts_by_time:
+        if given.parts_by_time and not self._all_times and reason in (None, OUTSIDE):
             counted = self.left_out[OUTSIDE]
-            if self.read_in_period(given, whole=False):
+            if self.read_in_period(given, whole=reason is None):
                 reason = None
             elif self.left_out[OUTSIDE] > counted:
                 return  # each of its parts was counted as outside

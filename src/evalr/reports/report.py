@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 from importlib import metadata
 from os import PathLike
 from pathlib import Path
@@ -18,7 +19,7 @@ from evalr.estimates.words import choice_words, count_words, plural, window_word
 from evalr.inputs import Clock, check_window, resolve_now, utc_now
 from evalr.logs.finding import find_reader
 from evalr.logs.log import LeftOut, Log, reader_settings
-from evalr.measures.measure import Measure, installed_measures
+from evalr.measures.measure import REPORT_OPTIONS, Measure, installed_measures
 from evalr.reports.lane import Row, title_of
 from evalr.reports.ranking import Ranked
 from evalr.reports.reading import COMPUTED, OUTSIDE, Given, Progress, Reading, Track, share_read
@@ -400,12 +401,15 @@ def _check_settings(measures: Iterable[Measure], of_reader: Mapping[str, Any], s
     known = {name for measure in measures for name in measure.settings}
     for name in settings:
         if name not in known and name not in of_reader:
-            choices = choice_words(name, sorted(known | set(of_reader)))
+            option = get_close_matches(name, REPORT_OPTIONS, n=1)
+            choices = choice_words(name, [*sorted(known | set(of_reader)), *option])
             reader = " and no reader" if of_reader else ""
             raise InputError(f"no measure{reader} of this report has a setting {name!r}; {choices}")
 
 
 def _key_words(key: Key | None) -> str | None:
+    if isinstance(key, TimeBucket):
+        return key.bucket
     return key if key is None or isinstance(key, str) else getattr(key, "__name__", "function")
 
 

@@ -83,12 +83,12 @@ RANKED_SHOWN = 5
 
 def ranking_words(ranked: Ranked) -> Iterator[tuple[str, str, str]]:
     """The groups that are shown of a ranking: each with its share, what that is of, and its name."""
-    noun, counts = ranked.ranking.noun, ranked.ranking.counts
+    unit, noun = ranked.ranking.unit, ranked.ranking.noun
     for each in ranked.groups[:RANKED_SHOWN]:
         share = value_words(each.part / each.whole, "share")
         yield (
             share,
-            f"{each.part:,} of {count_words(each.whole, noun)}, {count_words(each.n, counts)}",
+            f"{each.part:,} of {count_words(each.whole, unit)}, {count_words(each.n, noun)}",
             safe_text(each.group),
         )
 

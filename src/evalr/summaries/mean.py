@@ -126,6 +126,7 @@ class Mean(Summary[V]):
             clusters=cluster_kinds(counts.clusters, counts.loose_clusters()),
             bounds=self._where_it_could_lie(moments, entry),
             also_left_out=left_out,
+            worth=None if self.weight is None else moments.kish,
         )
 
     def _where_it_could_lie(self, moments: Moments, entry: Entry[Any]) -> tuple[float, float] | None:

@@ -358,12 +358,17 @@ class Summary(ABC, Generic[V]):
         status: Status | None = None,
         reason: str | None = None,
         also_left_out: Mapping[str, int] | None = None,
+        worth: float | None = None,
     ) -> Estimate:
-        """The estimate with its account. `own` names the rows that are clusters of their own where `noun` does not."""
+        """The estimate with its account. `own` names the rows that are clusters of their own where `noun` does not.
+
+        `worth` is how many clusters of equal weight those are worth that differ in it.
+        """
         if status is None:
             no_limits = interval.low is None and interval.high is None
             status = "undefined" if value is None else "degenerate" if no_limits else "ok"
         total = sum(clusters.values())
+        few = min(total, total if worth is None else worth) < LOW_CONFIDENCE_UNDER
         left_out = Counter(entry.left_out)
         left_out.update(also_left_out or {})
         return Estimate(
@@ -383,7 +388,7 @@ class Summary(ABC, Generic[V]):
             method=interval.method,
             status=status,
             reason=reason or (None if status == "ok" else interval.reason),
-            flags=self._flags(entry, terms, few=value is not None and total < LOW_CONFIDENCE_UNDER),
+            flags=self._flags(entry, terms, few=value is not None and few),
             left_out={name: n for name, n in sorted(left_out.items(), key=lambda item: (-item[1], item[0])) if n},
             versions={f"{evaluator}@{version}": n for (evaluator, version), n in sorted(entry.versions.items())},
         )

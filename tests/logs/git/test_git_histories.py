@@ -87,7 +87,36 @@ def test_a_history_names_all_its_agents_and_each_revision_its_own(tmp_path: Path
     story.commit({"a.py": "three\n"}, by=AGENT)
     [history] = histories(story.write(tmp_path / "repo").log())
     assert history.attributes["agent"] == ["claude", "devin"]
-    assert [revision.attributes for revision in history.revisions] == [{"agent": "devin"}, {}, {"agent": "claude"}]
+    assert [revision.attributes for revision in history.revisions] == [
+        {"agent": "devin", "commit": history.revisions[0].id},
+        {},
+        {"agent": "claude", "commit": history.revisions[2].id},
+    ]
+
+
+def test_what_a_tag_leads_to_is_followed_until_then_and_a_branch_to_this_day(tmp_path: Path) -> None:
+    story = Story()
+    first = story.commit({"a.py": "one\n"}, by=AGENT)
+    story.commit({"a.py": ""}, at=START + timedelta(days=2))
+    repo = story.write(tmp_path / "repo")
+    [history] = histories(repo.log(rev=repo.hashes[first]))
+    assert (len(history.revisions), history.read_at) == (1, history.revisions[0].at)
+    assert histories(repo.log())[0].read_at is None
+    repo.git("checkout", "--detach", "HEAD")
+    assert histories(repo.log())[0].read_at == START + timedelta(days=2)
+
+
+def test_of_a_commit_with_too_many_renames_nothing_is_said(tmp_path: Path) -> None:
+    many = range(1_010)
+    before = {f"old/{n % 7}/{n}/index.py": f"def f{n}():\n    return {n}\n" * 5 for n in many}
+    after = {f"new/{n % 7}/{n}/index.py": text + "# moved\n" for n, text in enumerate(before.values())}
+    story = Story()
+    story.commit(before, by=AGENT)
+    story.commit(dict.fromkeys(before) | after)
+    log = story.write(tmp_path / "repo").log()
+    found = histories(log)
+    assert log.left_out.counts["deletion among too many to find renames"] == 1_010
+    assert all(len(history.revisions) == 1 and history.read_at is not None for history in found)
 
 
 def test_agents_of_a_house_come_from_a_file(tmp_path: Path) -> None:
@@ -136,7 +165,7 @@ def test_only_the_person_right_before_an_agent_is_kept(tmp_path: Path) -> None:
     story.commit({"a.py": "four"}, by=AGENT)
     found, left_out = read(story, tmp_path)
     assert found["a.py"] == [(P, "three"), (A, "four")]
-    assert left_out == {"of text that no agent wrote": 2}
+    assert left_out == {"where no agent's text is followed": 2}
 
 
 def test_a_draft_at_the_tip_is_followed_to_this_day(tmp_path: Path) -> None:
@@ -291,7 +320,7 @@ def test_a_new_file_takes_the_old_name_at_once(tmp_path: Path) -> None:
     story.commit({"b.py": LONGER})
     found, left_out = read(story, tmp_path)
     assert found == {"b.py": [(A, LONG), (P, LONGER)]}
-    assert left_out == {"of text that no agent wrote": 1}
+    assert left_out == {"where no agent's text is followed": 1}
 
 
 def test_a_new_file_takes_the_old_name_later(tmp_path: Path) -> None:
@@ -309,7 +338,7 @@ def test_a_copy_that_is_edited_little_is_no_rename(tmp_path: Path) -> None:
     story.commit({"a.py": LONGER, "copy.py": LONG})
     found, left_out = read(story, tmp_path)
     assert found == {"a.py": [(A, LONG), (P, LONGER)]}
-    assert left_out == {"of text that no agent wrote": 1}
+    assert left_out == {"where no agent's text is followed": 1}
 
 
 def test_names_move_on_in_a_ring(tmp_path: Path) -> None:
@@ -413,7 +442,7 @@ def test_a_conflict_resolved_in_a_merge_ends_both_lines(tmp_path: Path) -> None:
     found = histories(log)
     assert {tuple(told(history)[1:]) for history in found} == {((A, "left\n"),), ((A, "right\n"),)}
     assert [history.read_at for history in found] == [merged, merged]
-    assert log.left_out.counts == {"merge commit": 1, "text of a merge": 2, "of text that no agent wrote": 1}
+    assert log.left_out.counts == {"merge commit": 1, "text of a merge": 2, "where no agent's text is followed": 1}
 
 
 @pytest.mark.parametrize("name", [b"a.py", b":(glob)*", b"*", b"caf\xe9", b"-m", b"d/two\nlines"])
@@ -678,7 +707,7 @@ def test_an_absurd_time_is_left_out_and_cuts(tmp_path: Path, seconds: int) -> No
     [history] = histories(log)
     assert told(history) == [(A, "0\n")]
     assert history.read_at == history.revisions[-1].at
-    assert log.left_out.counts == {"absurd time": 1, "of text that no agent wrote": 1}
+    assert log.left_out.counts == {"absurd time": 1, "where no agent's text is followed": 1}
 
 
 def test_times_before_1970_are_times(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def test_attributes_where_git_takes_none_are_none(tmp_path: Path) -> None:
     log = repo.log()
     [history] = histories(log)
     assert told(history) == [(A, "1\n"), (P, "a.py linguist-generated\n")]
-    assert log.left_out.counts == {"of text that no agent wrote": 1}
+    assert log.left_out.counts == {"where no agent's text is followed": 1}
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_what_is_no_text_cuts(tmp_path: Path, content: Content, reason: str | No
     log = story.write(tmp_path / "repo").log()
     found = [told(history) for history in histories(log)]
     assert found == [[(A, "1\n")]]
-    assert log.left_out.counts == {reason or "file over 1 MiB": 1, "of text that no agent wrote": 1}
+    assert log.left_out.counts == {reason or "file over 1 MiB": 1, "where no agent's text is followed": 1}
 
 
 def test_a_symlink_that_was_a_file_and_is_again(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_a_squash_of_an_agent_and_people_is_mixed(tmp_path: Path, subject: str) 
     story.commit({"a.py": "3\n"})
     found, left_out = read(story, tmp_path)
     assert found == {"a.py": [(A, "1\n")]}
-    assert left_out == {"mixed squash": 1, "of text that no agent wrote": 1}
+    assert left_out == {"mixed squash": 1, "where no agent's text is followed": 1}
 
 
 @pytest.mark.parametrize("author", ["<>", "  <>"])
@@ -260,6 +260,16 @@ def test_a_mass_edit_is_none(tmp_path: Path) -> None:
     assert "mass reformatting" not in log.left_out.counts
 
 
+def test_files_from_all_over_a_commit_are_looked_at(tmp_path: Path) -> None:
+    first = [f"a{number:02}.py" for number in range(12)]
+    last = [f"z{number:02}.py" for number in range(11)]
+    story = Story()
+    story.commit({name: python(number) for number, name in enumerate(first + last)}, by=AGENT)
+    spaced = {name: python(number).replace("    ", "\t") for number, name in enumerate(first)}
+    story.commit(spaced | {name: f"all of {name} is new\n" for name in last})
+    assert "mass reformatting" not in read(story, tmp_path)[1]
+
+
 def test_a_few_files_are_no_mass(tmp_path: Path) -> None:
     log = after_formatting(tmp_path, {f"{n}.py": python(n).replace("'", '"') for n in range(19)})
     assert "mass reformatting" not in log.left_out.counts
@@ -283,7 +293,7 @@ def test_a_list_of_formattings_that_is_too_large_is_not_read(tmp_path: Path) -> 
     story.commit({".git-blame-ignore-revs": f"{name}\n" + "#\n" * 2**19})
     found, left_out = read(story, tmp_path)
     assert found == {"a.py": [(A, "1\n"), (P, "2\n")]}
-    assert left_out == {"of text that no agent wrote": 1}
+    assert left_out == {"where no agent's text is followed": 1}
 
 
 def test_large_files_are_not_compared(tmp_path: Path) -> None:

@@ -296,13 +296,26 @@ def test_the_trap_of_clones_works(tmp_path: Path) -> None:
     assert not not_asked(tmp_path)
 
 
+def test_a_shallow_clone_is_named_before_any_other_advice(tmp_path: Path) -> None:
+    story = Story()
+    story.commit({"a.py": "1\n"}, by=AGENT)
+    story.commit({"a.py": "2\n"})
+    origin = story.write(tmp_path / "origin")
+    git(tmp_path, "clone", "--quiet", "--depth", "1", f"file://{origin.path}", "clone")
+    log = reader.open(tmp_path / "clone")
+    assert list(log) == []
+    assert "the clone is shallow" in log.notes[1]
+    assert "fetch-depth: 0" in log.notes[1]
+    assert "by an agent that is known here" in log.notes[2]
+
+
 @pytest.mark.parametrize(
     ("depth", "expected", "left_out"),
     [
         (5, [(A, "1\n"), (P, "2\n"), (A, "3\n"), (P, "4\n")], {}),
         (4, [(P, "2\n"), (A, "3\n"), (P, "4\n")], {"commit at the edge of a shallow clone": 1}),
         (3, [(S, "2\n"), (A, "3\n"), (P, "4\n")], {}),
-        (2, [], {"commit at the edge of a shallow clone": 1, "of text that no agent wrote": 1}),
+        (2, [], {"commit at the edge of a shallow clone": 1, "where no agent's text is followed": 1}),
         (1, [], {}),
     ],
 )
@@ -329,7 +342,7 @@ def test_a_blobless_clone_counts_what_is_missing(tmp_path: Path) -> None:
     assert not_asked(tmp_path)
     assert picture(path) == before
     assert found == {".gitattributes": EXPECTED[".gitattributes"], "a.py": [(A, LONG)]}
-    assert log.left_out.counts == {"missing object": 4, "merge commit": 1, "of text that no agent wrote": 3}
+    assert log.left_out.counts == {"missing object": 4, "merge commit": 1, "where no agent's text is followed": 3}
     assert any("objects are missing" in note for note in log.notes)
     with pytest.raises(RecordError, match="missing object"):
         list(reader.open(path, strict=True))

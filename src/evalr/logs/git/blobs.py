@@ -28,7 +28,7 @@ class Blobs:
         self._repository = repository
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = os.getpid()
-        self._lock = Lock()
+        self._holder, self._lock = os.getpid(), Lock()
         self._texts: OrderedDict[bytes, tuple[str, int]] = OrderedDict()
         self._size = 0
 
@@ -54,7 +54,7 @@ class Blobs:
         Raises:
             LogError: it cannot be read.
         """
-        with self._lock:
+        with self._alone():
             if name in self._texts:
                 self._texts.move_to_end(name)
                 return self._texts[name][0]
@@ -68,8 +68,14 @@ class Blobs:
         Raises:
             LogError: it cannot be read.
         """
-        with self._lock:
+        with self._alone():
             return self._read(name)
+
+    def _alone(self) -> Lock:
+        """What one thread at a time holds. A forked process gets its own: another thread may have held the old one."""
+        if self._holder != os.getpid():
+            self._holder, self._lock = os.getpid(), Lock()
+        return self._lock
 
     def _remember(self, name: bytes, text: str) -> None:
         size = getsizeof(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -65,14 +66,20 @@ class Changes(NamedTuple):
     unread: list[int]
     unsure: Collection[int]
 
-    def perhaps_renamed(self) -> set[int]:
-        """The places among the changes of deletions that may be halves of renames which could not be found."""
-        began = {change.commit for change in self.read if change.commit in self.unsure and change.old is None}
+    def perhaps_renamed(self, commits: Collection[int]) -> set[int]:
+        """The places among the changes of deletions in commits that may be halves of renames which were not found."""
+        began = {change.commit for change in self.read if change.commit in commits and change.old is None}
         return {
             place
             for place, change in enumerate(self.read)
             if change.commit in began and change.new is None and change.old
         }
+
+    def crowded(self) -> set[int]:
+        """The places of commits in which so many files began and ended that git did not compare their texts."""
+        began = Counter(change.commit for change in self.read if change.old is None)
+        ended = Counter(change.commit for change in self.read if change.new is None)
+        return {commit for commit, count in began.items() if count * ended[commit] > MOST_RENAMES**2}
 
 
 def read_changes(repository: Repository, commits: Sequence[Commit]) -> Changes:

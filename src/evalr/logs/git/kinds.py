@@ -42,7 +42,6 @@ _GENERATED = (
     ".pb.cc",
     ".pb.go",
     ".pb.h",
-    "_grpc.py",
     "_pb2.py",
     "_pb2.pyi",
     "_pb2_grpc.py",

@@ -27,7 +27,7 @@ from evalr.logs.git.commits import ABSURD_TIME, Commit, Commits, TimeOf, read_co
 from evalr.logs.git.kinds import kind_by_text, kinds_by_name
 from evalr.logs.git.lines import Line, lines, link, times_in_order
 from evalr.logs.git.reformatting import IGNORE_LIST, listed, only_reformats, sample
-from evalr.logs.git.repository import Repository, find_places, repository_around
+from evalr.logs.git.repository import Repository, find_places
 from evalr.logs.log import Item, Log
 from evalr.quoting import quoted
 
@@ -36,11 +36,9 @@ SHORT = 12
 
 MERGE, MERGED, EDGE = "merge commit", "text of a merge", "commit at the edge of a shallow clone"
 PICKED, REFORMATTED = "change picked again", "mass reformatting"
-PEOPLES, ASIDE = "of text that no agent wrote", "edit of the same text on another branch"
+PEOPLES, ASIDE = "where no agent's text is followed", "edit of the same text on another branch"
+CROWDED = "deletion among too many to find renames"
 MISSING, TOO_LARGE = "missing object", "file over 1 MiB"
-
-TO_EXPLAIN = 0.05
-"""The claim to a directory inside a repository, for which the error says what to give instead."""
 
 MODES = {SYMLINK: "symlink", SUBMODULE: "submodule"}
 
@@ -60,11 +58,7 @@ class GitReader:
 
     def claim(self, path: Path, head: bytes) -> float:
         """Sure of what holds a repository's HEAD and objects."""
-        if not path.is_dir():
-            return 0.0
-        if find_places(path) is not None:
-            return 1.0
-        return TO_EXPLAIN if repository_around(path) is not None else 0.0
+        return float(path.is_dir() and find_places(path) is not None)
 
     def open(
         self, path: Path, *, strict: bool = False, time: TimeOf = "author", rev: str = "HEAD", agents: str | None = None
@@ -84,7 +78,7 @@ class GitReader:
         if time not in ("author", "commit"):
             raise InputError(f"time={time!r} must be 'author' or 'commit'")
         items = partial(_items, path, time, rev, agents)
-        return Log(str(path), self.name, items, strict=strict, noun="revision", cluster="path", holds_results=False)
+        return Log(str(path), self.name, items, strict=strict, cluster="path", holds_results=False)
 
 
 reader = GitReader()
@@ -100,6 +94,8 @@ def _items(path: Path, time: TimeOf, rev: str, agents: str | None, log: Log) -> 
     _take_note_of_missing(changes, commits, log)
     blobs = Blobs(repository)
     walk = _Walk(changes, commits.read, _newest_files(repository, tip, log) if changes.read else {})
+    # A branch goes on to this day. What else is read, such as a tag, was followed until its newest commit.
+    walk.known_until = None if rev == "HEAD" and repository.on_branch else commits.last
     walk.stop_at_missing_texts(blobs)
     walk.stop_at_reformatting(blobs)
     walk.see_merges(repository, commits.merges)
@@ -162,13 +158,15 @@ class _Walk:
         stops: the places of changes that do not count, and why.
         lines: those with an agent's change.
         merged: when a merge put something else in the place of the text that a line ends with.
+        known_until: until when it is known what became of the files; None for this day.
     """
 
     def __init__(self, changes: Changes, commits: Sequence[Commit], files: Mapping[bytes, bytes] | None) -> None:
         self.changes, self.commits, self.files = changes.read, commits, files or {}
         self.knows_newest = files is not None
         self.links = link(changes.read, [commits[change.commit].origin for change in changes.read], self.files)
-        self.stops: dict[int, str] = dict.fromkeys(changes.perhaps_renamed(), MISSING)
+        self.stops: dict[int, str] = dict.fromkeys(changes.perhaps_renamed(changes.crowded()), CROWDED)
+        self.stops |= dict.fromkeys(changes.perhaps_renamed(changes.unsure), MISSING)
         for place, change in enumerate(changes.read):
             commit = commits[change.commit]
             reason = commit.wrote.left_out or (ABSURD_TIME if commit.at is None else MODES.get(change.mode))
@@ -178,6 +176,7 @@ class _Walk:
                 self.stops[place] = reason
         self.lines = self._lines()
         self.merged: dict[Text, datetime] = {}
+        self.known_until: datetime | None = None
 
     def _lines(self) -> list[Line]:
         found = lines(self.changes, self.links, self.stops)
@@ -323,9 +322,10 @@ def _history(line: Line, kept: Sequence[int], walk: _Walk, blobs: Blobs, log: Lo
     if commits[0].wrote.role == "agent" and before is not None:
         revisions.append(_revision("system", times[0], None, before, {}, blobs))
     for place, commit, at in zip(kept, commits, times, strict=True):
-        agent: Attributes = {} if commit.wrote.agent is None else {"agent": commit.wrote.agent}
+        name, agent = commit.hash[:SHORT], commit.wrote.agent
+        attributes: Attributes = {} if agent is None else {"agent": agent, "commit": name}
         role = commit.wrote.role or "system"
-        revisions.append(_revision(role, at, commit.hash[:SHORT], walk.changes[place].new, agent, blobs))
+        revisions.append(_revision(role, at, name, walk.changes[place].new, attributes, blobs))
     path = _text(line.path)
     agents = sorted({commit.wrote.agent for commit in commits if commit.wrote.agent is not None})
     name = f"{path}@{commits[0].hash[:SHORT]}"
@@ -345,7 +345,7 @@ def _history(line: Line, kept: Sequence[int], walk: _Walk, blobs: Blobs, log: Lo
 def _followed_until(line: Line, walk: _Walk, last: datetime) -> datetime | None:
     """Until when it is known what became of a file; None where that is known to this day."""
     if line.whole:
-        return None
+        return None if walk.known_until is None else max(last, walk.known_until)
     text = walk.last_text(line) if line.is_lost else None
     merged = None if text is None else walk.merged.get(text)
     cut = merged if line.cut is None else walk.commit_of(line.cut).at
@@ -356,7 +356,7 @@ def _revision(
     role: Role, at: datetime, name: str | None, blob: bytes | None, attributes: Attributes, blobs: Blobs
 ) -> StoredRevision:
     read = str if blob is None else partial(blobs.text, blob)
-    return StoredRevision.of(read, name=name, at=at, role=role, attributes=attributes)
+    return StoredRevision.of(read, id=name, at=at, role=role, attributes=attributes)
 
 
 def _text(path: bytes) -> str:

@@ -11,7 +11,9 @@ from evalr.logs.git.changes import Change
 MANY = 20
 """From how many edited files on a commit is looked at."""
 
-LOOKED_AT = 12
+LOOKED_AT = 40
+"""How many of them are compared, from all over the commit."""
+
 SHARE = 0.9
 
 IGNORED = b" \t\r\n\f\v'\"`,;()[]{}\\"
@@ -28,7 +30,10 @@ Edit = tuple[bytes, bytes]
 def sample(changes: Iterable[Change]) -> Sequence[Edit]:
     """A few of the files that a commit edited; none where these are not many."""
     edits = [(change.old, change.new) for change in changes if change.old and change.new and change.old != change.new]
-    return [] if len(edits) < MANY else edits[:: max(1, len(edits) // LOOKED_AT)][:LOOKED_AT]
+    if len(edits) < MANY:
+        return []
+    looked_at = min(LOOKED_AT, len(edits))
+    return [edits[number * len(edits) // looked_at] for number in range(looked_at)]
 
 
 def only_reformats(edits: Sequence[Edit], sizes: Mapping[bytes, int], blobs: Blobs) -> bool:

@@ -210,6 +210,11 @@ class Repository:
         """
         return b"".join(self.run(*arguments, given=(f"{line}\n".encode() for line in given))).splitlines()
 
+    @property
+    def on_branch(self) -> bool:
+        """Whether its HEAD is a branch, and not a commit by itself."""
+        return _first_line(self._places.git / "HEAD").startswith("ref: ")
+
     # -- what there is ------------------------------------------------------------------------------------------------
 
     def commit(self, revision: str) -> str:
