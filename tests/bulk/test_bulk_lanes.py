@@ -247,8 +247,8 @@ class InThisProcess:
     def account(self, number: int) -> Any:
         return pickle.loads(self._found[number][0])
 
-    def reading(self, number: int, numbering: Numbering) -> Reading:
-        return receive_reading(io.BytesIO(self._found[number][1]), numbering)
+    def merge(self, number: int, reading: Reading, numbering: Numbering) -> None:
+        reading.merge(receive_reading(io.BytesIO(self._found[number][1]), numbering))
 
     def stop(self, number: int) -> None:
         pass

@@ -49,7 +49,7 @@ def read_parts(
             if isinstance(found, RecordError):
                 raise found
             log.merge(found.log)
-            reading.merge(processes.reading(place, numbering))
+            processes.merge(place, reading, numbering)
             known = np.concatenate([known, np.frombuffer(found.hashes, dtype=np.int64)])
             known.sort()
 

@@ -93,19 +93,18 @@ class Processes:
                 raise answer
         return self._accounts.pop(number)
 
-    def reading(self, number: int, numbering: Numbering) -> Reading:
-        """What was counted in a part whose account is known, for a reading with this numbering. Its process then ends.
+    def merge(self, number: int, reading: Reading, numbering: Numbering) -> None:
+        """Count in a reading what was counted in a part whose account is known. Its process then ends.
 
-        Until it is asked for, the process holds it: of several, only one hands over what it has at a time.
+        Until then the process holds it, and hands it over piece by piece: of several, one at a time.
         """
         child = self._children[number]
         assert child.stdout is not None
         try:
-            found = receive_reading(child.stdout, numbering)
+            reading.merge(receive_reading(child.stdout, numbering))
         except (OSError, EOFError, pickle.UnpicklingError):
             raise _ended(child) from None
         self.stop(number)
-        return found
 
     def stop(self, number: int) -> None:
         """End a process that has given its account."""

@@ -215,23 +215,32 @@ class _Unpickler(pickle.Unpickler):
 
 
 def send_reading(numbering: Numbering, reading: Reading, file: IO[bytes]) -> None:
-    """Write a reading for `receive_reading`, in pieces: two processes hold it while it is sent. It is used up."""
+    """Write a reading for `receive_reading`, piece by piece, and forget each: two processes hold what is sent."""
     numbering.numbers.clear()
     keys = numbering.keys
     for begin in range(1, len(keys), PIECE):
         pickle.dump(keys[begin : begin + PIECE], file, pickle.HIGHEST_PROTOCOL)
         keys[begin : begin + PIECE] = repeat(None, len(keys[begin : begin + PIECE]))
     pickle.dump(None, file)
+    tracks, reading.tracks = reading.tracks, []
     _Pickler(file, numbering).dump(reading)
+    vars(reading).clear()
+    while tracks:
+        _Pickler(file, numbering).dump(tracks.pop(0))
+    pickle.dump(None, file)
     file.flush()
 
 
 def receive_reading(file: IO[bytes], numbering: Numbering) -> Reading:
-    """Read what `send_reading` writes; its clusters are given their numbers in another numbering as well."""
+    """Read what `send_reading` writes; its clusters are given their numbers in another numbering as well.
+
+    The tracks are read when they are asked for, once.
+    """
     own = Numbering()
     while keys := pickle.load(file):
         numbering.take(own, keys)
     reading: Reading = _Unpickler(file, own).load()
+    reading.tracks = iter(lambda: _Unpickler(file, own).load(), None)  # type: ignore[assignment]
     return reading
 
 
