@@ -314,3 +314,12 @@ def test_nothing_heavy_is_imported_for_help() -> None:
     command = [sys.executable, "-c", probe.replace("HEAVY", heavy)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
     assert done.stdout.splitlines()[-1] == "['pydantic']"  # `import evalr` itself needs it
+
+
+def test_several_processes_say_the_same(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(f"{line}\n" for line in sample_lines(7)), encoding="utf-8")
+    shown = [run(capsys, "report", str(path), "--now", NOW, "--processes", count) for count in ("1", "2")]
+    assert shown[0] == shown[1]
+    assert shown[0][0] == 0
+    assert run(capsys, "report", str(path), "--processes", "0")[0] == 2

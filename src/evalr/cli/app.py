@@ -55,6 +55,9 @@ Cluster = Annotated[
     ),
 ]
 Level = Annotated[float, typer.Option(metavar="SHARE", help="Of the two-sided intervals.")]
+Processes = Annotated[
+    int, typer.Option(metavar="NUMBER", min=1, help="Read evalr's own log in so many processes at once.")
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first record that cannot be used.")]
 Settings = Annotated[
     list[str] | None,
@@ -95,6 +98,7 @@ def report(
     ] = None,
     settings: Settings = None,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    processes: Processes = 1,
     strict: Strict = False,
 ) -> None:
     """Measure a log: every number with its interval and account."""
@@ -113,6 +117,7 @@ def report(
         cluster=cluster,
         level=level,
         strict=strict,
+        processes=processes,
     )
     _print_report(found, json=json)
     ungrouped = ungrouped_words(found)
@@ -150,6 +155,7 @@ def gate(
     cluster: Cluster = None,
     level: Level = 0.95,
     settings: Settings = None,
+    processes: Processes = 1,
     strict: Strict = False,
 ) -> None:
     """Pass or fail a log, such as 'drop_off<20%'.
@@ -186,6 +192,7 @@ def gate(
         cluster=cluster,
         level=level,
         strict=strict,
+        processes=processes,
     )
     rulings = [rule(condition, found[condition.name]) for condition in asked]
     width = max(len(ruling.asked) for ruling in rulings)
@@ -251,11 +258,11 @@ def _report(
     until: str | None,
     **options: Any,
 ) -> Report:
+    from evalr.bulk import report
     from evalr.cli.progress import shown_progress
     from evalr.logs import installed_readers
     from evalr.logs.log import reader_settings
     from evalr.measures.measure import installed_measures
-    from evalr.reports.report import report
 
     defaults: dict[str, Any] = {}
     for reader in installed_readers().loaded.values():
