@@ -353,6 +353,7 @@ STRANGERS = [
     stranger(),
     stranger(rows=spoke_rows),
     stranger(rows=bad_rows),
+    stranger(rows=lambda columns: columns[3]),
     stranger(rows=spoke_rows, summaries=lambda: (spoke_rate, spoke_total, mean_times)),
     stranger(rows=spoke_rows, marker=Marker(seen=lambda given: given.user == "u", without="no u")),
     stranger(rows=spoke_rows, marker=Marker(seen=shaky, without="no u")),
@@ -380,7 +381,7 @@ def test_measures_of_others_count_as_they_do(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parts, "Processes", InThisProcess)
         patch.setattr(worker, "_where", lambda measure, installed: id(measure))
-        patch.setattr(worker, "_measure", {**known, id(DROP_OFF): DROP_OFF}.__getitem__)
+        patch.setattr(worker, "_measure", lambda where, installed: {**known, id(DROP_OFF): DROP_OFF}[where])
         fast = outcome(lambda: bulk.report(path, processes=processes, **asked))
     assert fast == outcome(lambda: evalr.report(path, **asked))
 

@@ -163,4 +163,10 @@ def _listen(number: int, child: subprocess.Popen[bytes], order: bytes, answers: 
 
 
 def _ended(child: subprocess.Popen[bytes]) -> EvalrError:
-    return EvalrError(f"a process that read a part of the log ended with code {child.wait()} before it was done")
+    """The error for a process that gave no answer."""
+    try:
+        code = child.wait(timeout=1)
+    except subprocess.TimeoutExpired:  # it is there, and says what nobody can read
+        child.kill()
+        code = child.wait()
+    return EvalrError(f"a process that read a part of the log ended with code {code} before it was done")

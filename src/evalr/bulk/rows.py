@@ -70,7 +70,10 @@ def _row_track(track: Track) -> _RowTrack | None:
         return None
     if not all(_known_of_row(key, measure) for key in (lane.by, lane.cluster)):
         return None
-    return _RowTrack(track, measure.rows, columns)
+    try:
+        return _RowTrack(track, measure.rows, columns)
+    except Exception:  # noqa: BLE001  another package's measure may raise anything; its evaluator is asked instead
+        return None
 
 
 def _known_of_row(key: Key | None, measure: Measure) -> bool:

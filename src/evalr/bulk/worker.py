@@ -94,8 +94,9 @@ class Job(NamedTuple):
 
     def reading(self, marked: tuple[bool, ...]) -> Reading:
         """An empty reading."""
+        installed = installed_measures().loaded
         tracks = [
-            Track(_measure(where), settings, now=self.now, by=self.by, cluster=self.cluster)
+            Track(_measure(where, installed), settings, now=self.now, by=self.by, cluster=self.cluster)
             for where, settings in self.measures
         ]
         for track, seen in zip(tracks, marked, strict=False):
@@ -118,9 +119,9 @@ def _where(measure: Measure, installed: Mapping[str, Measure]) -> str | tuple[st
     )
 
 
-def _measure(where: str | tuple[str, str]) -> Measure:
+def _measure(where: str | tuple[str, str], installed: Mapping[str, Measure]) -> Measure:
     if isinstance(where, str):
-        return installed_measures().loaded[where]
+        return installed[where]
     module, name = where
     __import__(module)
     found: Measure = getattr(sys.modules[module], name)
@@ -174,7 +175,8 @@ def read_part(
 def work() -> None:
     """Read one part of a log: the whole life of a process that `Processes` has started."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a measure prints is no answer
+    elsewhere = os.open(os.devnull, os.O_WRONLY) if sys.stderr is None else sys.stderr.fileno()
+    os.dup2(elsewhere, sys.stdout.fileno())  # what a measure prints is no answer
 
     def say(answer: object) -> None:
         pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
