@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 from array import array
 from dataclasses import fields
@@ -18,7 +19,7 @@ from pydantic import TypeAdapter
 import evalr
 from evalr import bulk
 from evalr.bulk import rows as fast_path
-from evalr.errors import InputError
+from evalr.errors import InputError, RecordError
 from evalr.inputs import Activity, Session
 from evalr.logs.log import Log
 from evalr.logs.seen import Seen
@@ -282,3 +283,38 @@ def test_every_real_log_is_the_same_in_both_lanes(real_logs: Path) -> None:
             processes = options.pop("processes", 1)
             slow = evalr.report(path, **options).to_dict()
             assert bulk.report(path, processes=processes, **options).to_dict() == slow
+
+
+# Processes
+
+
+SESSION = (
+    '{"id":"s%d","activities":[{"at":"2026-01-01T00:00:00Z","role":"agent"},'
+    '{"at":"2026-01-01T00:10:00Z","role":"person"}]}\n'
+)
+
+
+def test_sessions_without_a_user_are_known_again_in_every_process(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(SESSION % number for _ in range(2) for number in range(60)))
+    now = datetime(2026, 9, 10, tzinfo=UTC)
+    found = [bulk.report(path, now=now, processes=count) for count in (1, 2, 3)]
+    assert [report["waits"].n for report in found] == [60, 60, 60]
+    assert [report.left_out.counts for report in found] == [{"duplicate id": 60}] * 3
+    with pytest.raises(RecordError, match="line 61"):
+        bulk.report(path, now=now, processes=2, strict=True)
+
+
+def test_what_is_printed_as_python_begins_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sitecustomize.py").write_text("print('customised')")
+    before = os.environ.get("PYTHONPATH", "")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(tmp_path), before])))
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(SESSION % number for number in range(60)))
+    assert bulk.report(path, now=datetime(2026, 9, 10, tzinfo=UTC), processes=2)["waits"].n == 60
+
+
+@pytest.mark.parametrize("processes", [0, -1, 129, True, 1.5])
+def test_so_many_processes_there_are_none(tmp_path: Path, processes: Any) -> None:
+    with pytest.raises(InputError, match="from 1 to 128"):
+        bulk.report(tmp_path / "log.jsonl", processes=processes)

@@ -16,9 +16,9 @@ from queue import Empty, Queue
 from secrets import randbelow
 from threading import Thread
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 
-from evalr.bulk.worker import Account, Before, Job, Progressed, receive_reading
+from evalr.bulk.worker import MARK, Account, Before, Job, Progressed, receive_reading
 from evalr.errors import EvalrError, InputError, RecordError, error_words
 from evalr.logs.lines import Span
 from evalr.logs.log import Log
@@ -57,14 +57,19 @@ class Processes:
 
         Raises:
             InputError: the job cannot be sent to another process.
+            EvalrError: the machine starts no more.
         """
         order = _packed(self._job, span, before)
-        child = subprocess.Popen(
-            [sys.executable, *(f"-W{option}" for option in sys.warnoptions), "-c", PROGRAM],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONHASHSEED": self._seed},
-        )
+        try:
+            child = subprocess.Popen(
+                [sys.executable, *(f"-W{option}" for option in sys.warnoptions), "-c", PROGRAM],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={**os.environ, "PYTHONHASHSEED": self._seed},
+                start_new_session=True,  # an interrupt is for the process that waits
+            )
+        except OSError as error:
+            raise EvalrError(f"no more processes can be started ({error_words(error)}): use fewer") from error
         number = len(self._children)
         self._children.append(child)
         self._spans.append(span)
@@ -154,12 +159,27 @@ def _listen(number: int, child: subprocess.Popen[bytes], order: bytes, answers: 
     try:
         with child.stdin:
             child.stdin.write(order)
+        _pass_over(child.stdout)
         answer: object = Progressed(0, 0)
         while isinstance(answer, Progressed):
             answer = pickle.load(child.stdout)
             answers.put((number, answer))
-    except (OSError, EOFError, pickle.UnpicklingError):
+    except Exception:  # noqa: BLE001  what is no pickle raises anything, and who waits must know
         answers.put((number, _ended(child)))
+
+
+def _pass_over(file: IO[bytes]) -> None:
+    """Read what was printed before the answers begin.
+
+    Raises:
+        EOFError: there are none.
+    """
+    read = b""
+    while read != MARK:
+        byte = file.read(1)
+        if not byte:
+            raise EOFError
+        read = (read + byte)[-len(MARK) :]
 
 
 def _ended(child: subprocess.Popen[bytes]) -> EvalrError:

@@ -25,6 +25,9 @@ from evalr.summaries import Key
 from evalr.tallies.tally import Tally
 from evalr.verdicts import Result
 
+MOST = 128
+"""Processes: each is a Python of its own, with some 40 MB before it has read anything."""
+
 
 def report(
     path: str | PathLike[str],
@@ -87,8 +90,8 @@ def report(
 
 def _log(path: str | PathLike[str], processes: int, kind: str | None, strict: bool) -> str | PathLike[str] | Log:
     """A log that reads itself, or the path of one of another kind."""
-    if isinstance(processes, bool) or not isinstance(processes, int) or processes < 1:
-        raise InputError(f"processes={processes!r} must be a whole number from 1")
+    if isinstance(processes, bool) or not isinstance(processes, int) or not 1 <= processes <= MOST:
+        raise InputError(f"processes={processes!r} must be a whole number from 1 to {MOST}")
     if not isinstance(find_reader(path, kind=kind), JsonlReader):
         return path
     return bulk_log(Path(path), strict=strict, processes=processes)

@@ -212,7 +212,7 @@ class RowPass:
             row = self._taken_with_care(line, row)
             if row is None:
                 return None
-        if not self._is_new((self._kind, row.get("user"), row["id"])):
+        if not self._is_new((self._kind, row.get("user") or "", row["id"])):
             return False
         events = row[self._events]
         events.sort(key=_time_of)

@@ -29,10 +29,14 @@ def spans_of(path: Path, processes: int) -> list[Span]:
                 return []
             check_head(path, head)
             size = file.seek(0, 2)
-            cuts = {_line_begin(file, size * number // processes, size) for number in range(1, processes)}
+            places = [0]
+            for number in range(1, processes):
+                place = size * number // processes
+                if place > places[-1]:  # one long line is not read again for each place in it
+                    places.append(_line_begin(file, place, size))
     except OSError as error:
         raise unreadable(path, error) from error
-    places = sorted({0, size, *cuts})
+    places = sorted({*places, size})
     return [Span(begin, end) for begin, end in pairwise(places)]
 
 

@@ -172,6 +172,10 @@ def read_part(
     return account, numbering, reading
 
 
+MARK = b"\0evalr answers\0"
+"""What comes before the answers of a process: Python may print to the same place as it begins."""
+
+
 def work() -> None:
     """Read one part of a log: the whole life of a process that `Processes` has started."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
@@ -183,13 +187,33 @@ def work() -> None:
         answers.flush()
 
     try:
-        job, span, before = pickle.load(sys.stdin.buffer)
+        answers.write(MARK)
+        job, span, before = _order()
         account, numbering, reading = read_part(job, span, before, say)
         say(account)
         del account
         send_reading(numbering, reading, answers)
     except BaseException as error:  # noqa: BLE001  whatever it is, the process that waits for this one must know
-        say(_as_sent(error))
+        try:
+            say(_as_sent(error))
+        except OSError:
+            os._exit(1)  # nobody waits any more
+
+
+def _order() -> tuple[Job, Span, Before]:
+    """What this process is asked for.
+
+    Raises:
+        InputError: it names what this process cannot find.
+    """
+    try:
+        order: tuple[Job, Span, Before] = pickle.load(sys.stdin.buffer)
+    except Exception as error:  # what cannot be read back raises anything
+        raise InputError(
+            f"what a report is asked for cannot be sent to other processes ({error_words(error)}): name keys as texts, "
+            "or use processes=1"
+        ) from error
+    return order
 
 
 PIECE = 10_000

@@ -128,7 +128,7 @@ class Times:
             whole, rest = divmod(value, _PER_SECOND[self.epoch])
             part = round(rest * 1_000_000 / _PER_SECOND[self.epoch])
             return _START + timedelta(seconds=int(whole), microseconds=int(part))
-        except (OverflowError, ValueError):
+        except (ArithmeticError, ValueError):
             raise Reason(ABSURD) from None
 
     def _localised(self, naive: datetime) -> datetime:

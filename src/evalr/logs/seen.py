@@ -31,7 +31,7 @@ class Seen:
         return self._count
 
     def add(self, subject: Hashable) -> bool:
-        """Whether it is new."""
+        """Whether it is new. It holds texts alone: the hash of None differs between processes of Python 3.11."""
         key = hash(subject) or 1  # 0 marks an empty place
         table, mask = self._table, self._mask
         place = key & mask

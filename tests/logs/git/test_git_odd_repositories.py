@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from repositories import AGENT, PERSON, TRAILER, Repo, Story, git, histories, init, told
@@ -590,3 +591,30 @@ def test_a_person_only(tmp_path: Path) -> None:
     story = Story()
     story.commit({"a.py": "1\n"}, by=PERSON)
     assert texts(story.write(tmp_path / "repo").path) == []
+
+
+def test_a_program_inside_the_repository_is_not_taken_for_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    story = Story()
+    story.commit({"a.py": "1\n"}, by=AGENT)
+    repo = story.write(tmp_path / "repo")
+    program = repo.path / "git"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path / 'ran'}\n")
+    program.chmod(0o755)
+    monkeypatch.chdir(repo.path)
+    monkeypatch.setenv("PATH", os.pathsep.join(["", ".", os.environ["PATH"]]))
+    assert len(list(reader.open(Path()))) == 1
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_relative_path_to_a_sha_256_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    story = Story()
+    story.commit({"a.py": "1\n"}, by=AGENT)
+    story.write(tmp_path / "repo", "--object-format=sha256")
+    monkeypatch.chdir(tmp_path)
+    assert len(list(reader.open(Path("repo")))) == 1
+
+
+@pytest.mark.parametrize("settings", [{"rev": None}, {"rev": 3}, {"agents": 3}])
+def test_settings_of_another_type_are_refused(tmp_path: Path, settings: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="must be"):
+        reader.open(tmp_path, **settings)

@@ -243,17 +243,6 @@ def test_it_reads_from_within_a_hook(tmp_path: Path) -> None:
     assert (tmp_path / "told").read_text() == "3 9\n"
 
 
-def test_a_relative_path_to_git_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    repo = some_story().write(tmp_path / "repo")
-    (tmp_path / "bin").mkdir()
-    program = subprocess.run(["sh", "-c", "command -v git"], capture_output=True, text=True, check=True).stdout.strip()
-    (tmp_path / "bin" / "git").symlink_to(program)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", "bin")
-    assert texts(Path("repo")) == EXPECTED
-    assert texts(repo.path) == EXPECTED
-
-
 def test_without_a_place_for_temporary_files_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repo = some_story().write(tmp_path / "repo")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))

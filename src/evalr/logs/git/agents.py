@@ -26,6 +26,9 @@ SIGNS = ("names", "name_suffixes", "emails", "email_suffixes", "github_apps", "t
 
 CO_AUTHORED_BY = "co-authored-by"
 
+LONGEST = 500
+"""Characters of a name and an address that are looked at: what is remembered of a hostile one must stay small."""
+
 KEPT = 1 << 14
 """How many identities, and how many co-authors, are remembered: few people write most of a history."""
 
@@ -116,7 +119,7 @@ def who_wrote(agents: Agents, *, author: Identity, subject: str, trailers: Seque
     """
     kinds = agents.kinds
     unknown = len(agents.rows)
-    place = agents.find(author.name, author.email)
+    place = agents.find(author.name[:LONGEST], author.email[:LONGEST])
     agent = place if kinds[place] == "agent" else unknown
     bot = kinds[place] == "bot"
     co_authors = []
@@ -124,7 +127,7 @@ def who_wrote(agents: Agents, *, author: Identity, subject: str, trailers: Seque
         key = key.strip().casefold()
         sign = _sign_in(agents.trailers.get(key), value, unknown)
         if key == CO_AUTHORED_BY:
-            co_author, known = agents.find_co_author(value)
+            co_author, known = agents.find_co_author(value[:LONGEST])
             sign = min(sign, known)
             if kinds[sign] == "person":
                 co_authors.append(co_author)

@@ -123,6 +123,8 @@ class _Picks:
         self._latest: dict[tuple[bytes, int], int] = {}
         self._branches: dict[int, list[int]] = {}
         self._undone: set[int] = set()
+        self._under: dict[int, set[int]] = {}
+        self._beside: dict[int, set[int]] = {}
 
     def is_known(self, place: int, origin: int, before: int | None) -> bool:
         """Take the next change. Returns whether its text has its maker already, on another branch."""
@@ -150,9 +152,15 @@ class _Picks:
         return found
 
     def _goes_back(self, place: int | None, earlier: int) -> bool:
-        while place is not None and place > earlier:
+        """Whether a change goes back to an earlier one. No stretch between them is walked twice."""
+        under, beside = self._under.setdefault(earlier, {earlier}), self._beside.setdefault(earlier, set())
+        walked = []
+        while place is not None and place >= earlier and place not in under and place not in beside:
+            walked.append(place)
             place = self._befores[place]
-        return place == earlier
+        found = place in under
+        (under if found else beside).update(walked)
+        return found
 
 
 def _following(befores: Sequence[int | None], standing: Collection[int], lasting: Sequence[int]) -> dict[int, int]:

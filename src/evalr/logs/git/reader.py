@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from itertools import groupby
+from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -61,7 +62,13 @@ class GitReader:
         return float(path.is_dir() and find_places(path) is not None)
 
     def open(
-        self, path: Path, *, strict: bool = False, time: TimeOf = "author", rev: str = "HEAD", agents: str | None = None
+        self,
+        path: Path,
+        *,
+        strict: bool = False,
+        time: TimeOf = "author",
+        rev: str = "HEAD",
+        agents: str | PathLike[str] | None = None,
     ) -> Log:
         """The log; nothing is read before it is iterated over.
 
@@ -77,6 +84,10 @@ class GitReader:
         """
         if time not in ("author", "commit"):
             raise InputError(f"time={time!r} must be 'author' or 'commit'")
+        if not isinstance(rev, str):
+            raise InputError(f"rev={rev!r} must be a text: a branch, a tag or a commit's hash")
+        if not isinstance(agents, str | PathLike | None):
+            raise InputError(f"agents={agents!r} must be the path of a file")
         items = partial(_items, path, time, rev, agents)
         return Log(str(path), self.name, items, strict=strict, cluster="path", holds_results=False)
 
@@ -84,7 +95,7 @@ class GitReader:
 reader = GitReader()
 
 
-def _items(path: Path, time: TimeOf, rev: str, agents: str | None, log: Log) -> Iterator[Item]:
+def _items(path: Path, time: TimeOf, rev: str, agents: str | PathLike[str] | None, log: Log) -> Iterator[Item]:
     table = load_agents(agents)
     repository = Repository(path)
     tip = repository.commit(rev)

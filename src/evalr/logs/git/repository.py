@@ -110,7 +110,9 @@ class Repository:
     """
 
     def __init__(self, path: Path) -> None:
-        program, places = shutil.which("git"), find_places(path)
+        # Not from where a relative entry of PATH leads: that may be the repository itself.
+        folders = (entry for entry in os.environ.get("PATH", os.defpath).split(os.pathsep) if Path(entry).is_absolute())
+        program, places = shutil.which("git", path=os.pathsep.join(folders)), find_places(path)
         if program is None:
             raise LogError(f"{path}: reading a repository needs the program git, and none is installed")
         if places is None:
@@ -118,7 +120,7 @@ class Repository:
             meant = "the directory that holds its .git" if around is None else f"{around}, which it is inside of"
             raise LogError(f"{path} is not a git repository: give {meant}")
         self.path = path
-        self._git = str(Path(program).absolute())  # it runs in another directory
+        self._git = program
         self._places = places
         try:
             self.scratch = Path(tempfile.mkdtemp(prefix="evalr-git-"))
@@ -143,7 +145,7 @@ class Repository:
         if not _is_file(config):
             return False
         # A file is only parsed here: nothing in it is followed.
-        command = [self._git, "config", "--file", str(config), "--no-includes", "extensions.objectformat"]
+        command = [self._git, "config", "--file", str(config.resolve()), "--no-includes", "extensions.objectformat"]
         done = subprocess.run(command, env=self._environment(), cwd=self.scratch, capture_output=True, check=False)
         return done.stdout.strip().lower() == b"sha256"
 
