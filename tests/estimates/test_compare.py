@@ -32,8 +32,9 @@ from evalr.estimates.compare import (
 from evalr.estimates.duration import EVENT, OPEN, Incidence, incidence
 from evalr.estimates.interval import NO_VARIATION, NOTHING_COUNTED, SINGLE_CLUSTER, normal_quantile, t_quantile
 from evalr.estimates.p_values import LEAST_P
+from evalr.estimates.rate import wilson
 from evalr.estimates.reflexio_rules import session_rule, user_rule
-from evalr.tallies.moments import Moments
+from evalr.tallies.moments import Moments, exact
 from evalr.tallies.shared import SharedMoments
 
 Z = normal_quantile(0.95)
@@ -390,8 +391,9 @@ def test_a_relative_lift_leaves_out_0_just_where_the_difference_does(
     assert (found.interval.low is None) == (apart.interval.low is None)
     if found.interval.low is None:
         return
-    low, high = limits(found)
-    assert -1 <= low <= found.value <= high < math.inf
+    low = found.interval.low
+    high = 1e300 if found.interval.high is None else found.interval.high
+    assert -1 <= low <= found.value <= high
     assert low < high
     assert found.p == apart.p
     for sign, limit, other in ((1, low, limits(apart)[0]), (-1, -high, -limits(apart)[1])):
@@ -431,6 +433,18 @@ def test_a_treatment_of_0_and_two_rates_of_1_have_a_relative_lift_with_a_width()
     assert relative_lift(trials(10, 10), trials(10, 10), method="log").interval.reason == NO_VARIATION
 
 
+def test_a_relative_lift_has_no_upper_limit_where_the_control_may_be_0() -> None:
+    treatment, control = (
+        Moments.of_clusters((value, 1, 1) for value in values) for values in ((4, 5, 5, 4, 5) * 4, (0, 0, 1, 1))
+    )
+    assert ratio_limits((0.5, 0.6, 0.7), (0.0, 0.2, 0.4)) == (pytest.approx(1.2, abs=0.5), math.inf)
+    far = relative_lift(treatment, control, bounds=(0, 5), level=1 - 1e-15)
+    assert far.interval.low is not None
+    assert far.value is not None
+    assert far.interval.low < far.value
+    assert far.interval.high is None or far.interval.high > 1e6
+
+
 def test_a_relative_lift_is_no_difference_divided_by_the_control() -> None:
     apart, lift = rate_difference(trials(9, 10), trials(3, 10)), relative_lift(trials(9, 10), trials(3, 10))
     assert limits(lift) != pytest.approx(tuple(limit / 0.3 for limit in limits(apart)), rel=0.1)
@@ -452,6 +466,28 @@ def test_a_relative_lift_of_tokens_is_on_logarithms() -> None:
         relative_lift(treatment, control, bounds=(-1, 400))
     with pytest.raises(InputError, match="katz"):
         relative_lift(treatment, control, method="katz")  # type: ignore[arg-type]
+
+
+def test_a_relative_lift_of_few_and_skewed_does_not_overflow() -> None:
+    treatment, control = (
+        Moments.of_clusters((exact(value), 1, 1) for value in values) for values in ((1e-9, 4.0), (1e-12, 1e-9))
+    )
+    for method, bounds in (("log", None), ("mover", (0, 5))):
+        found = relative_lift(treatment, control, bounds=bounds, method=method, level=0.9999)  # type: ignore[arg-type]
+        assert found.interval.low is not None
+        assert found.value is not None
+        assert -1 <= found.interval.low < found.value
+        assert found.interval.high is None or math.isfinite(found.interval.high)
+
+
+def test_a_relative_lift_of_chances_is_that_of_a_mean() -> None:
+    treatment, control = (
+        Moments.of_clusters((Fraction(value, 10), 1, 1) for value in values) for values in ((7, 8, 6, 9), (4, 5, 6, 5))
+    )
+    means = mean_difference(treatment, control, bounds=(0, 1))
+    lift = relative_lift(treatment, control, units=(math.inf, math.inf))
+    assert lift.p == means.p
+    assert limits(relative_lift(treatment, control))[0] < limits(lift)[0]
 
 
 def test_a_relative_lift_of_ratings_uses_their_bounds() -> None:
@@ -528,3 +564,59 @@ def test_a_share_not_reached_has_no_difference() -> None:
     found = incidence_difference(ended([1, 2], [OPEN, OPEN]), ended([1, 6], [EVENT, EVENT]))
     assert found.value is None
     assert "nothing was followed" in str(found.interval.reason)
+
+
+# --- coverage, counted out -----------------------------------------------------------------------------------------
+
+
+def corrected_phi(a: int, b: int, c: int, d: int) -> float:
+    """Newcombe's (1998): 0 rather than positive where it is within half a pair of it."""
+    cross, margins = a * d - b * c, (a + b) * (c + d) * (a + c) * (b + d)
+    if margins == 0:
+        return 0.0
+    return (max(cross - (a + b + c + d) / 2, 0) if cross > 0 else cross) / math.sqrt(margins)
+
+
+@pytest.mark.parametrize(
+    ("p1", "p2", "phi"), [(0.7, 0.7, 0.3), (0.9, 0.9, 0.5), (0.7, 0.5, 0.3), (0.5, 0.5, 0.0), (0.5, 0.5, 0.6)]
+)
+def test_pairs_are_held_as_by_newcombes_own_correlation(p1: float, p2: float, phi: float) -> None:
+    """All 4-cell tables of 14 users with one session in each arm, each with its chance."""
+    n, both = 14, p1 * p2 + phi * math.sqrt(p1 * (1 - p1) * p2 * (1 - p2))
+    cells = (both, p1 - both, p2 - both, 1 - p1 - p2 + both)
+    held, ours_wide, theirs_wide = 0.0, 0.0, 0.0
+    for a, b, c in itertools.product(range(n + 1), repeat=3):
+        d = n - a - b - c
+        if d < 0:
+            continue
+        counts = (a, b, c, d)
+        ways = math.factorial(n) / math.prod(math.factorial(count) for count in counts)
+        chance = ways * math.prod(share**count for share, count in zip(cells, counts, strict=True))
+        arms = trials(a + b, n), trials(a + c, n)
+        shared = SharedMoments(n, a, a + b, a + c, n)
+        correlation = padded_correlation(*arms, shared)
+        (low1, high1), (low2, high2) = (wilson(float(arm.y) / n, n, Z) for arm in arms)
+        sides = (low1, (a + b) / n, high1), (low2, (a + c) / n, high2)
+        low, high = square_and_add(*sides, correlation)
+        held += chance * (low - 1e-12 <= p1 - p2 <= high + 1e-12)
+        ours_wide += chance * (high - low)
+        low, high = square_and_add(*sides, corrected_phi(*counts))
+        theirs_wide += chance * (high - low)
+    assert held > 0.94
+    assert 0.98 < ours_wide / theirs_wide < 1.08
+
+
+def test_a_small_holdout_is_held() -> None:
+    """90 sessions against 10, both at 0.9: the default holds the truth, Reflexio's rule in two of three logs."""
+    held = {"ours": 0.0, "theirs": 0.0}
+    chances = [[math.comb(n, k) * 0.9**k * 0.1 ** (n - k) for k in range(n + 1)] for n in (90, 10)]
+    for (k1, chance1), (k2, chance2) in itertools.product(*(enumerate(each) for each in chances)):
+        (low1, high1), (low2, high2) = wilson(k1 / 90, 90, Z), wilson(k2 / 10, 10, Z)
+        low, high = square_and_add((low1, k1 / 90, high1), (low2, k2 / 10, high2))
+        held["ours"] += chance1 * chance2 * (low <= 0 <= high)
+        rule = session_rule(trials(k1, 90), trials(k2, 10))
+        assert rule.lift is not None
+        assert rule.half_width is not None
+        held["theirs"] += chance1 * chance2 * (abs(rule.lift) <= rule.half_width)
+    assert held["ours"] == pytest.approx(0.959, abs=1e-3)
+    assert held["theirs"] == pytest.approx(0.651, abs=1e-3)

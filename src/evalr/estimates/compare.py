@@ -45,6 +45,10 @@ CONTROL_NOT_POSITIVE = "a lift is not relative to a control of 0 or less"
 TREATMENT_NOT_POSITIVE = "a treatment of 0 or less has no logarithm"
 
 
+Units = tuple[float | None, float | None]
+"""What `rate_interval` takes as `units`, for each arm."""
+
+
 class Difference(NamedTuple):
     """Treatment compared with control: by how much, how sure, and how likely as much were if nothing set them apart."""
 
@@ -85,16 +89,25 @@ def square_and_add(first: Limits, second: Limits, correlation: float = 0.0) -> t
 
 
 def ratio_limits(first: Limits, second: Limits, correlation: float = 0.0) -> tuple[float, float]:
-    """Limits of first / second from the limits of both, none negative and the second's positive (Donner & Zou 2012).
+    """Limits of first / second from the limits of both, none negative and the second's value positive.
 
-    They hold the ratios R for which the limits of first - R second by `square_and_add` hold 0: the roots of a square.
+    They hold the ratios R for which the limits of first - R second by `square_and_add` hold 0, the roots of a quadratic
+    equation (Donner & Zou 2012). The upper one is infinite where the second's lower limit is 0.
     """
     (low1, value1, high1), (low2, value2, high2) = first, second
-    half, square, constant = _ratio_terms(value1, value1 - low1, value2, high2 - value2, correlation)
-    root = math.sqrt(max(half * half - square * constant, 0.0))
-    low = constant / (half + root) if constant > 0 else 0.0
-    half, square, constant = _ratio_terms(value1, high1 - value1, value2, value2 - low2, correlation)
-    return low, (half + math.sqrt(max(half * half - square * constant, 0.0))) / square
+    low, high = 0.0, math.inf
+    constant = low1 * (2 * value1 - low1)
+    if constant > 0:
+        half = value1 * value2 - correlation * (value1 - low1) * (high2 - value2)
+        square = high2 * (2 * value2 - high2)
+        root = math.sqrt(max(half * half - square * constant, 0.0))
+        # the same root in the form that loses no digits
+        low = constant / (half + root) if half > 0 else (half - root) / square
+    square = low2 * (2 * value2 - low2)
+    if square > 0:
+        half = value1 * value2 - correlation * (high1 - value1) * (value2 - low2)
+        high = (half + math.sqrt(max(half * half - square * high1 * (2 * value1 - high1), 0.0))) / square
+    return low, high
 
 
 def rate_difference(
@@ -104,7 +117,7 @@ def rate_difference(
     shared: SharedMoments | None = None,
     level: float = 0.95,
     method: DifferenceMethod = "mover",
-    units: tuple[float | None, float | None] = (None, None),
+    units: Units = (None, None),
 ) -> Difference:
     """The difference of two rates, each `moments.y / moments.m`, a share of 0..1.
 
@@ -226,16 +239,19 @@ def relative_lift(
     shared: SharedMoments | None = None,
     level: float = 0.95,
     method: RelativeMethod = "mover",
+    units: Units = (None, None),
 ) -> Difference:
     """Treatment over control, minus 1: 0.5 is half as much again. None where the control is 0.
 
     - `mover`: `ratio_limits` of the same arms as in the difference, 0 left out by both or by neither; so p is that of
-      the difference. There are limits, and a width, where the treatment is 0 or both are 1.
+      the difference. There are limits, and a width, where the treatment is 0 or both are 1. There is no upper one, and
+      a lower one, where the control's own lower limit is 0.
     - `log`: on the logarithm of the ratio. Katz et al. 1978 for independent rows; else on the cluster-robust variances
       (CR1) with Student's t, as in `mean_difference` without bounds. The only one without bounds.
 
-    `bounds` are the values' own, 0 to 1 for a rate; values are not negative. Never the limits of a difference divided
-    by the control, which takes the control for known.
+    `bounds` are the values' own, 0 to 1 for a rate; values are not negative. `units` is, for each arm, as in
+    `rate_interval`: infinite for a mean between 0 and 1, whose rows are no hits or misses. The limits of a difference
+    are never divided by the control, which would take the control for known.
 
     Raises InputError as `mean_interval` does, for an unknown method, negative values, and `mover` without bounds.
     """
@@ -254,7 +270,7 @@ def relative_lift(
     value = float(treatment.ratio / control.ratio - 1)
     if bounds is None or method == "log":
         return _log_lift(treatment, control, value, shared, level)
-    return _mover_lift(treatment, control, value, bounds, shared, level)
+    return _mover_lift(treatment, control, value, bounds, shared, level, units)
 
 
 # --- MOVER ---------------------------------------------------------------------------------------------------------
@@ -348,11 +364,6 @@ def _third_side(a: float, b: float, correlation: float) -> float:
     return math.sqrt(max(a * a + b * b - 2 * correlation * a * b, 0.0))
 
 
-def _ratio_terms(value1: float, a: float, value2: float, b: float, correlation: float) -> tuple[float, float, float]:
-    """Of the squares' equation: half the linear term, the quadratic and the constant one."""
-    return value1 * value2 - correlation * a * b, (value2 - b) * (value2 + b), (value1 - a) * (value1 + a)
-
-
 def _with(value: float, interval: Interval) -> Limits:
     # limits are there at every level where they are at one
     return (value if interval.low is None else interval.low), value, (value if interval.high is None else interval.high)
@@ -440,7 +451,8 @@ def _log_lift(treatment: Moments, control: Moments, value: float, shared: Shared
     low, high, variance = found.interval[:3]
     if low is None or high is None or variance is None:
         return found._replace(value=value)
-    limits = around(math.expm1(low), value, math.expm1(high), floor=-1.0, ceiling=math.inf)
+    # beyond this exp would overflow
+    limits = around(math.expm1(low), value, math.expm1(min(high, 700.0)), floor=-1.0, ceiling=math.inf)
     interval = found.interval._replace(low=limits[0], high=limits[1], variance=variance * (1 + value) ** 2)
     return found._replace(value=value, interval=interval)
 
@@ -468,11 +480,12 @@ def on_t(
         df, q, p = None, normal_quantile(level), normal_p(value / error)
     else:
         one, other, both = clusters
-        df = (first + second) ** 2 / (first * first / (one - 1) + second * second / (other - 1))
+        part = first / (first + second)
+        df = 1 / (part * part / (one - 1) + (1 - part) * (1 - part) / (other - 1))
         df = min(df, one + other - both - 1)
         q, p = t_quantile(level, df), t_p(value / error, df)
     low, high = around(value - q * error, value, value + q * error, floor=-math.inf, ceiling=math.inf)
-    correlation = covariance / math.sqrt(first * second) if covariance else 0.0
+    correlation = covariance / math.sqrt(first) / math.sqrt(second) if covariance else 0.0
     return Difference(value, Interval(low, high, variance, method, None), p, method, df, correlation)
 
 
@@ -486,10 +499,12 @@ def _mover_lift(
     bounds: tuple[float, float],
     shared: SharedMoments,
     level: float,
+    units: Units,
 ) -> Difference:
     if bounds == (0, 1):
-        apart = rate_difference(treatment, control, shared=shared, level=level)
-        first, second = rate_interval(treatment, level=level), rate_interval(control, level=level)
+        apart = rate_difference(treatment, control, shared=shared, level=level, units=units)
+        first = rate_interval(treatment, level=level, units=units[0])
+        second = rate_interval(control, level=level, units=units[1])
     else:
         apart = mean_difference(treatment, control, bounds=bounds, shared=shared, level=level)
         first, second = (mean_interval(arm, level=level, bounds=bounds) for arm in (treatment, control))
@@ -497,13 +512,14 @@ def _mover_lift(
         return apart._replace(value=value)
     over, under = float(treatment.ratio or 0), float(control.ratio or 0)
     low, high = ratio_limits(_with(over, first), _with(under, second), apart.correlation)
-    limits = around(low - 1, value, high - 1, floor=-1.0, ceiling=math.inf)
+    low, high = around(low - 1, value, high - 1, floor=-1.0, ceiling=math.inf)
     # of over - ratio * under, divided by the square of under (the delta method)
     variance = _variance(first, second, treatment, control, shared, over / under)
     method = f"ratio-{_joint_method(first, second, apart.correlation)}"
-    return apart._replace(
-        value=value, interval=Interval(*limits, variance / under**2, method, None, apart.interval.reason)
-    )
+    # the control may be 0 then, and the lift as large as can be
+    highest = None if high == math.inf else high
+    interval = Interval(low, highest, variance / under**2, method, None, apart.interval.reason)
+    return apart._replace(value=value, interval=interval)
 
 
 def _incidence_limits(arm: Incidence, level: float) -> Limits:

@@ -43,7 +43,7 @@ def _stepped_up(p_values: Sequence[float | None], factor: float) -> list[float |
     adjusted: list[float | None] = [None] * len(p_values)
     lowest = 1.0
     for rank, (p, place) in reversed(list(enumerate(order, start=1))):
-        lowest = min(lowest, factor * len(order) * p / rank)
+        lowest = min(lowest, factor * (len(order) / rank) * p)
         adjusted[place] = lowest
     return adjusted
 

@@ -50,7 +50,7 @@ def inverted_p(leaves_out: Callable[[float], bool], value: float) -> float:
     if leaves_out(LEAST_P):
         return LEAST_P
     held, out = math.log(LEAST_P), 0.0
-    for _ in range(30):
+    for _ in range(24):
         middle = (held + out) / 2
         held, out = (held, middle) if leaves_out(math.exp(middle)) else (middle, out)
     return math.exp(out)
