@@ -59,6 +59,17 @@ def test_what_the_past_explains_wholly_has_no_interval() -> None:
     assert same.difference.interval.reason == NO_VARIATION
 
 
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+def test_the_unit_of_the_values_changes_nothing(unit: float) -> None:
+    random = np.random.default_rng(9)
+    rows = random.normal(size=(40, 2)).tolist()
+    for adjust in (cuped_difference, lin_difference):
+        plain = adjust([(x, y) for x, y in rows[:25]], [(x, y) for x, y in rows[25:]])
+        moved = adjust([(unit * x, unit * y) for x, y in rows[:25]], [(unit * x, unit * y) for x, y in rows[25:]])
+        assert moved.difference.p == pytest.approx(plain.difference.p)
+        assert moved.difference.value == pytest.approx(unit * (plain.difference.value or 0))
+
+
 def test_the_order_of_users_changes_nothing() -> None:
     random = np.random.default_rng(2)
     rows = [tuple(each) for each in random.lognormal(size=(50, 2)).tolist()]

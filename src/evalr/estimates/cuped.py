@@ -8,11 +8,14 @@ from typing import NamedTuple
 
 from evalr.errors import InputError
 from evalr.estimates.compare import Difference, on_t
-from evalr.estimates.interval import NO_VARIATION, NOTHING_COUNTED, no_interval, t_quantile, tail
+from evalr.estimates.interval import NO_VARIATION, NOTHING_COUNTED, Interval, around, no_interval, t_quantile, tail
 from evalr.estimates.p_values import t_p
 
 TOO_FEW = "an arm has too few users for its variance to be known"
 ALIKE_BEFORE = "all users were alike before, so there was nothing to take off"
+
+_ROUNDING = 1e-24
+"""Of a squared value: far below what one row does to a variance, far above what rounding leaves of none."""
 
 Row = tuple[float, float]
 """What a user's value was before the assignment, and what it is since."""
@@ -40,7 +43,7 @@ def cuped_difference(treatment: Sequence[Row], control: Sequence[Row], *, level:
     raw = _raw(treatment, control)
     if min(len(treatment), len(control)) < 2:
         return Adjusted(
-            Difference(raw, no_interval(TOO_FEW if raw is not None else NOTHING_COUNTED), None, "none"), raw, None
+            Difference(raw, no_interval(NOTHING_COUNTED if raw is None else TOO_FEW), None, "none"), raw, None
         )
     rows = [*treatment, *control]
     before = _mean([x for x, _ in rows])
@@ -54,9 +57,8 @@ def cuped_difference(treatment: Sequence[Row], control: Sequence[Row], *, level:
         for arm, mean in zip(arms, means, strict=True)
     )
     value = means[0] - means[1]
-    # far below what one row does to a variance, far above what rounding leaves of none
-    least = 1e-24 * max(1.0, *(y * y for _, y in rows))
-    if min(first, second) <= least:
+    taken = abs(theta or 0.0)
+    if min(first, second) <= _ROUNDING * max(abs(y) + taken * abs(x - before) for x, y in rows) ** 2:
         return Adjusted(Difference(value, no_interval(NO_VARIATION), None, "none"), raw, theta)
     found = on_t(value, (first, second), 0.0, (len(treatment), len(control), 0), level, "cuped-welch/1")
     if theta is None:
@@ -67,29 +69,33 @@ def cuped_difference(treatment: Sequence[Row], control: Sequence[Row], *, level:
 def lin_difference(treatment: Sequence[Row], control: Sequence[Row], *, level: float = 0.95) -> Adjusted:
     """The same with a slope in each arm: the difference of the arms' regressions at the mean before (Lin 2013).
 
-    It cannot do worse than the plain difference in large samples, however unequal the arms. Variance: HC1, with
-    Student's t on n - 4 degrees of freedom. `theta` is None: there are two. Raises InputError as `cuped_difference`.
+    In large samples it does no worse than the plain difference, however unequal the arms; with few users in one of them
+    its interval is too narrow (benchmarks/coverage_lift.md). Variance: HC1, with Student's t on n - 4 degrees of
+    freedom. `theta` is None: there are two. Raises InputError as `cuped_difference`.
     """
     _check(treatment, control, level)
     raw, size = _raw(treatment, control), len(treatment) + len(control)
     if min(len(treatment), len(control)) < 3:
         return Adjusted(
-            Difference(raw, no_interval(TOO_FEW if raw is not None else NOTHING_COUNTED), None, "none"), raw, None
+            Difference(raw, no_interval(NOTHING_COUNTED if raw is None else TOO_FEW), None, "none"), raw, None
         )
     before = _mean([x for x, _ in (*treatment, *control)])
     lines = [_at(arm, before) for arm in (treatment, control)]
     if lines[0] is None or lines[1] is None:
-        return Adjusted(Difference(raw, no_interval(ALIKE_BEFORE), None, "none"), raw, None)
+        return _without(raw, ALIKE_BEFORE)
     (one, first), (other, second) = lines[0], lines[1]
     value, variance = one - other, (first + second) * size / (size - 4)
-    if variance <= 1e-24 * max(1.0, *(y * y for _, y in (*treatment, *control))):
+    if variance <= _ROUNDING * max(abs(y) for _, y in (*treatment, *control)) ** 2:
         return Adjusted(Difference(value, no_interval(NO_VARIATION), None, "none"), raw, None)
-    q, error = t_quantile(level, size - 4), math.sqrt(variance)
-    interval = no_interval("")._replace(
-        low=value - q * error, high=value + q * error, variance=variance, method="lin-hc1-t/1", reason=None
-    )
-    found = Difference(value, interval, t_p(value / error, size - 4), "lin-hc1-t/1", size - 4)
-    return Adjusted(found, raw, None)
+    df, error = size - 4, math.sqrt(variance)
+    half = t_quantile(level, df) * error
+    limits = around(value - half, value, value + half, floor=-math.inf, ceiling=math.inf)
+    interval = Interval(*limits, variance, "lin-hc1-t/1", None)
+    return Adjusted(Difference(value, interval, t_p(value / error, df), interval.method, df), raw, None)
+
+
+def _without(raw: float | None, reason: str) -> Adjusted:
+    return Adjusted(Difference(raw, no_interval(reason), None, "none"), raw, None)
 
 
 def _at(arm: Sequence[Row], before: float) -> tuple[float, float] | None:

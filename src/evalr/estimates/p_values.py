@@ -40,22 +40,6 @@ def binomial_p(k: int, n: int, share: float) -> float:
     return _lower_binomial_p(k, n, share) if k <= share * n else _lower_binomial_p(n - k, n, 1 - share)
 
 
-def inverted_p(leaves_out: Callable[[float], bool], value: float) -> float:
-    """One minus the highest level at which an interval around `value` leaves 0 out, and at least `LEAST_P`.
-
-    `leaves_out(p)` says whether the interval at the level 1 - p does.
-    """
-    if value == 0:
-        return 1.0
-    if leaves_out(LEAST_P):
-        return LEAST_P
-    held, out = math.log(LEAST_P), 0.0
-    for _ in range(24):
-        middle = (held + out) / 2
-        held, out = (held, middle) if leaves_out(math.exp(middle)) else (middle, out)
-    return math.exp(out)
-
-
 def _lower_binomial_p(k: int, n: int, share: float) -> float:
     bar = log_binomial(k, n, share) + 1e-7
     # from the mode on, counts become less likely one by one
@@ -73,6 +57,22 @@ def hypergeometric_p(k: int, drawn: int, marked: int, everybody: int) -> float:
 
     bar = log_ways(k) + 1e-7
     return min(1.0, math.fsum(math.exp(ways) for j in range(lowest, highest + 1) if (ways := log_ways(j)) <= bar))
+
+
+def inverted_p(leaves_out: Callable[[float], bool], value: float) -> float:
+    """One minus the highest level at which an interval around `value` leaves 0 out, and at least `LEAST_P`.
+
+    `leaves_out(p)` says whether the interval at the level 1 - p does.
+    """
+    if value == 0:
+        return 1.0
+    if leaves_out(LEAST_P):
+        return LEAST_P
+    held, out = math.log(LEAST_P), 0.0
+    for _ in range(24):
+        middle = (held + out) / 2
+        held, out = (held, middle) if leaves_out(math.exp(middle)) else (middle, out)
+    return math.exp(out)
 
 
 def _first(true: Callable[[int], bool], start: int, stop: int) -> int:
