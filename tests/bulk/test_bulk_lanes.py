@@ -21,7 +21,8 @@ import evalr
 from evalr import TimeBucket, bulk
 from evalr.bulk import parts, worker
 from evalr.bulk import rows as fast_path
-from evalr.bulk.worker import Before, Job, read_part, receive_reading, send_reading
+from evalr.bulk.sending import receive_reading, send_reading
+from evalr.bulk.worker import Before, Job, read_part
 from evalr.errors import EvalrError, LogError, RecordError
 from evalr.logs import Log, read
 from evalr.logs.lines import Span

@@ -7,8 +7,8 @@ have made a difference, which it does in few logs, the part is read again, told 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from evalr.bulk.processes import Processes
 from evalr.bulk.worker import Account, Before, Job
@@ -17,10 +17,6 @@ from evalr.logs.lines import Span
 from evalr.logs.log import NAMES, Log
 from evalr.reports.reading import Progress, Reading
 from evalr.tallies.numbering import Numbering
-
-if TYPE_CHECKING:
-    from numpy import int64
-    from numpy.typing import NDArray
 
 
 def read_parts(
@@ -36,9 +32,7 @@ def read_parts(
     with Processes(Job.of(log, reading), log, spans, progress) as processes:
         for span in spans:
             processes.start(span, Before())
-        import numpy as np  # while they read
-
-        known = np.zeros(0, dtype=np.int64)
+        known: list[array[int]] = []
         for number, span in enumerate(spans):
             place, found = number, processes.account(number)
             before = _before(log, reading, known, found) if number else None
@@ -50,24 +44,22 @@ def read_parts(
                 raise found
             log.merge(found.log)
             processes.merge(place, reading, numbering)
-            known = np.concatenate([known, np.frombuffer(found.hashes, dtype=np.int64)])
-            known.sort()
+            known.append(found.hashes)
 
 
-def _before(log: Log, reading: Reading, known: NDArray[int64], found: Account | RecordError) -> Before | None:
+def _before(log: Log, reading: Reading, known: Sequence[array[int]], found: Account | RecordError) -> Before | None:
     """What came before a part, where that would have made a difference to what was found in it."""
     import numpy as np
 
-    if isinstance(found, RecordError):  # perhaps not the first: it does not know of subjects that come again
-        again = known
-    else:
+    hashes = np.sort(np.concatenate([np.frombuffer(each, dtype=np.int64) for each in known]))
+    if isinstance(found, Account):  # else it stopped, perhaps not at the first: it knows of no subject that comes again
+        own = np.frombuffer(found.hashes, dtype=np.int64)
         # Some are named twice now: read again, these are known already, and no others are met that are known.
-        hashes = np.frombuffer(found.hashes, dtype=np.int64)
-        again = hashes[known[np.searchsorted(known[:-1], hashes)] == hashes] if len(known) else known
-        if not (len(again) or found.unsure or _too_many_names(log, found.log)):
+        hashes = own[hashes[np.searchsorted(hashes[:-1], own)] == own] if len(hashes) else hashes
+        if not (len(hashes) or found.unsure or _too_many_names(log, found.log)):
             return None
     names = tuple(list(counts) for counts in _names(log))
-    return Before(again.tobytes(), names, tuple(track.marked for track in reading.tracks))
+    return Before(hashes.tobytes(), names, tuple(track.marked for track in reading.tracks))
 
 
 def _names(log: Log) -> tuple[Mapping[str, int], ...]:

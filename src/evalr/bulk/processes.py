@@ -18,7 +18,8 @@ from threading import Thread
 from types import TracebackType
 from typing import IO, Any, Self
 
-from evalr.bulk.worker import MARK, Account, Before, Job, Progressed, receive_reading
+from evalr.bulk.sending import receive_reading
+from evalr.bulk.worker import MARK, Account, Before, Job, Progressed
 from evalr.errors import EvalrError, InputError, RecordError, error_words
 from evalr.logs.lines import Span
 from evalr.logs.log import Log

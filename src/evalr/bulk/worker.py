@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from itertools import repeat
 from pathlib import Path
 from time import monotonic
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from evalr.bulk.log import read_lines
+from evalr.bulk.sending import send_reading
 from evalr.bulk.spans import lines_before
 from evalr.errors import EvalrError, InputError, error_words
 from evalr.logs.lines import Span
@@ -214,60 +214,6 @@ def _order() -> tuple[Job, Span, Before]:
             "or use processes=1"
         ) from error
     return order
-
-
-PIECE = 10_000
-"""Keys that are sent at once. All of them at once would need a list of all that was sent, which is as large again."""
-
-
-class _Pickler(pickle.Pickler):
-    """Pickles a reading without the numbering of its clusters, which is sent before it."""
-
-    def __init__(self, file: IO[bytes], numbering: Numbering) -> None:
-        super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self._numbering = numbering
-
-    def persistent_id(self, thing: object) -> str | None:
-        return "numbering" if thing is self._numbering else None
-
-
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: IO[bytes], numbering: Numbering) -> None:
-        super().__init__(file)
-        self._numbering = numbering
-
-    def persistent_load(self, name: object) -> Numbering:
-        return self._numbering
-
-
-def send_reading(numbering: Numbering, reading: Reading, file: IO[bytes]) -> None:
-    """Write a reading for `receive_reading`, piece by piece, and forget each: two processes hold what is sent."""
-    numbering.numbers.clear()
-    keys = numbering.keys
-    for begin in range(1, len(keys), PIECE):
-        pickle.dump(keys[begin : begin + PIECE], file, pickle.HIGHEST_PROTOCOL)
-        keys[begin : begin + PIECE] = repeat(None, len(keys[begin : begin + PIECE]))
-    pickle.dump(None, file)
-    tracks, reading.tracks = reading.tracks, []
-    _Pickler(file, numbering).dump(reading)
-    vars(reading).clear()
-    while tracks:
-        _Pickler(file, numbering).dump(tracks.pop(0))
-    pickle.dump(None, file)
-    file.flush()
-
-
-def receive_reading(file: IO[bytes], numbering: Numbering) -> Reading:
-    """Read what `send_reading` writes; its clusters are given their numbers in another numbering as well.
-
-    The tracks are read when they are asked for, once.
-    """
-    own = Numbering()
-    while keys := pickle.load(file):
-        numbering.take(own, keys)
-    reading: Reading = _Unpickler(file, own).load()
-    reading.tracks = iter(lambda: _Unpickler(file, own).load(), None)  # type: ignore[assignment]
-    return reading
 
 
 def _as_sent(error: BaseException) -> BaseException:
