@@ -23,6 +23,17 @@ class FieldTypeError(InputError):
     """A verdict type has a field of a type that no score, judge or report could read."""
 
 
+class JournalError(EvalrError):
+    """A journal of a run cannot be opened, read or written; what was acknowledged before is still in it.
+
+    `unsaved` holds the results that could not be written, so that nothing that was paid for is lost with the error.
+    """
+
+    def __init__(self, message: str, *, unsaved: tuple[object, ...] = ()) -> None:
+        super().__init__(message)
+        self.unsaved = unsaved
+
+
 class LogError(EvalrError):
     """A log cannot be read at all: missing, empty, not a log, cut off."""
 

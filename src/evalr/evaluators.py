@@ -39,6 +39,10 @@ class Evaluator(Protocol[I_contra, V_co]):
     async def evaluate(self, given: I_contra, /) -> Result[V_co]:
         """The result for one input. What goes wrong on the way is a `Failure`, not an error."""
 
+    # What follows an evaluator may have beside these, and runs ask for it: `input_type` (what it reads), `pending` (of a
+    # verdict's value, whether it is too soon to tell), `as_of` (of an input, the reading time that the answer depends
+    # on), `pinned` (the same evaluator with its clock read once) and `expected_tokens` (of an input, for limits).
+
 
 @dataclass(frozen=True)
 class FunctionEvaluator(Generic[I, V]):
@@ -57,6 +61,7 @@ class FunctionEvaluator(Generic[I, V]):
         now: for answers that depend on the reading time: a datetime, or a clock that is read once per input. The
             input's `read_at` counts where it is earlier. The time is recorded as the verdict's `as_of`.
         inline: see above.
+        pending: of a verdict's value, whether it is too soon to tell, so that a later run asks again.
     """
 
     name: str
@@ -66,11 +71,22 @@ class FunctionEvaluator(Generic[I, V]):
     verdict_type: type[V]
     now: Now | None = field(default=None, kw_only=True)
     inline: bool = field(default=False, kw_only=True)
+    pending: Callable[[V], bool] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         verdict_fields(self.verdict_type)
         if isinstance(self.now, datetime):
             object.__setattr__(self, "now", resolve_now(self.now))
+
+    def pinned(self) -> FunctionEvaluator[I, V]:
+        """The same evaluator with its clock read once, so that all the answers of one run are of one reading time."""
+        return self if self.now is None or isinstance(self.now, datetime) else replace(self, now=resolve_now(self.now))
+
+    def as_of(self, given: I, /) -> datetime | None:
+        """The reading time that the answer for an input depends on, None where it depends on none."""
+        if self.now is None:
+            return None
+        return reading_time(given, self.now if isinstance(self.now, datetime) else resolve_now(self.now))
 
     async def evaluate(self, given: I, /) -> Result[V]:
         """The result for one input."""
@@ -203,6 +219,34 @@ class Fallback(Generic[I, V]):
     def verdict_type(self) -> type[V]:
         """The verdict type that all of them share."""
         return self.evaluators[0].verdict_type
+
+    def pending(self, value: V, /) -> bool:
+        """Whether any of them calls a verdict's value too soon to tell."""
+        return any(asked(value) for asked in self._parts("pending"))
+
+    def pinned(self) -> Fallback[I, V]:
+        """The same chain with every clock in it read once."""
+        pinned = (getattr(evaluator, "pinned", None) for evaluator in self.evaluators)
+        return replace(
+            self,
+            evaluators=tuple(
+                evaluator if pin is None else pin() for evaluator, pin in zip(self.evaluators, pinned, strict=True)
+            ),
+        )
+
+    def as_of(self, given: I, /) -> datetime | None:
+        """The latest reading time that any of them depends on, None where none does."""
+        times = (read(given) for read in self._parts("as_of"))
+        return max((time for time in times if time is not None), default=None)
+
+    def expected_tokens(self, given: I, /) -> int:
+        """The most that any of them expects of one call."""
+        return max((expected(given) for expected in self._parts("expected_tokens")), default=0)
+
+    def _parts(self, name: str) -> list[Callable[[Any], Any]]:
+        """What those evaluators that have an optional part of this name call by it."""
+        found = (getattr(evaluator, name, None) for evaluator in self.evaluators)
+        return [part for part in found if part is not None]
 
     async def evaluate(self, given: I, /) -> Result[V]:
         """The first verdict or skip. Its latency and cost are those of all the evaluators that were asked.

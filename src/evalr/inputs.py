@@ -49,6 +49,7 @@ class About(NamedTuple):
     """What a result is about: carried from the input to every result made of it.
 
     The subject (kind, user, session, id) is unique: session ids alone are not, since users share them in real logs.
+    Where one input was judged several times on purpose, `repeat` says which time it was, from 1.
     """
 
     kind: str
@@ -60,6 +61,7 @@ class About(NamedTuple):
     arm: str | None = None
     weight: float | None = None
     attributes: dict[str, str | list[str]] | None = None
+    repeat: int | None = None
 
     @property
     def subject(self) -> Subject | None:

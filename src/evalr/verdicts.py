@@ -189,7 +189,9 @@ def scores(verdict: Verdict[Any]) -> list[Score]:
     """Every field of a verdict as a score named `evaluator.field`, such as `drop_off.outcome`."""
     import json
 
-    subject = verdict.about.subject if verdict.about is not None else None
+    subject: tuple[str | int | None, ...] | None = verdict.about.subject if verdict.about is not None else None
+    if subject is not None and verdict.about is not None and verdict.about.repeat is not None:
+        subject = (*subject, verdict.about.repeat)
     found = []
     verdict_type: type[BaseModel] = type(verdict.value)
     for verdict_field in verdict_fields(verdict_type):
@@ -239,7 +241,9 @@ def one_per_subject(results: Iterable[R], *, duplicates: Duplicates = "error") -
 
 def _subject(result: object) -> Hashable:
     about = about_of(result)
-    return None if about is None else about.subject
+    if about is None or about.repeat is None:
+        return None if about is None else about.subject
+    return None if about.subject is None else (*about.subject, about.repeat)
 
 
 def _first(results: Iterable[R], *, strict: bool) -> Iterator[R]:
@@ -286,6 +290,8 @@ def describe(result: object) -> str:
         parts.append(f"of {quoted(about.session, longest=80)}")
     if about.user is not None:
         parts.append(f"of user {quoted(about.user, longest=80)}")
+    if about.repeat is not None:
+        parts.append(f"the {about.repeat}. time")
     return " ".join(parts)
 
 

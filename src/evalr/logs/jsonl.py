@@ -164,8 +164,9 @@ def _is_new(item: Item, seen: Seen) -> bool:
     if isinstance(item, Stored):
         result = item.result
         subject = None if result.about is None else result.about.subject
+        repeat = None if result.about is None else result.about.repeat
         named = (*(subject or ()), item.measure, result.evaluator, result.version or "1")
-        return subject is None or seen.add(tuple(part or "" for part in named))
+        return subject is None or seen.add((*(part or "" for part in named), repeat or 0))
     # The lines of a log are no parts of others, so that these three say it all. No name is empty.
     return item.id is None or seen.add((item.kind, item.user or "", item.id))
 

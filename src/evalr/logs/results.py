@@ -34,6 +34,9 @@ class AboutLine(_Line):
         None, description="How many such inputs it stands for in a sample."
     )
     attributes: Attributes | None = Field(None, description="Texts to group by; a list puts it into several groups.")
+    repeat: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="Which time it was, from 1, where one input was judged several times on purpose."
+    )
 
 
 class ResultLine(_Line):

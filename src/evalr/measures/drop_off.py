@@ -109,7 +109,16 @@ def drop_off_evaluator(*, window: timedelta = WINDOW, now: Now = utc_now) -> Fun
     def drop_off(session: Session, now: datetime) -> DropOff:
         return _drop_off(session, window, now)
 
-    return FunctionEvaluator("drop_off", f"1:{seconds_text(window)}", drop_off, Session, DropOff, now=now, inline=True)
+    return FunctionEvaluator(
+        "drop_off",
+        f"1:{seconds_text(window)}",
+        drop_off,
+        Session,
+        DropOff,
+        now=now,
+        inline=True,
+        pending=lambda v: v.outcome == "pending",
+    )
 
 
 drop_off_rate = Rate(

@@ -113,7 +113,16 @@ def retention_evaluator(
         return measure_retention(given, window=window, now=now, normalize=normalize)
 
     version = f"1:{seconds_text(window)}{':normalize' if normalize else ''}"
-    return FunctionEvaluator("retention", version, retention, (History, Draft), Retention, now=now, inline=True)
+    return FunctionEvaluator(
+        "retention",
+        version,
+        retention,
+        (History, Draft),
+        Retention,
+        now=now,
+        inline=True,
+        pending=lambda v: v.pending > 0,
+    )
 
 
 def _nothing_added(verdict: Retention) -> str | None:

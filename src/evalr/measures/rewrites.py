@@ -140,7 +140,16 @@ def rewrite_evaluator(
         return measure_rewrites(given, window=window, threshold=threshold, now=now, normalize=normalize)
 
     version = f"2:{seconds_text(window)}:{float(threshold)!r}{':normalize' if normalize else ''}"
-    return FunctionEvaluator("rewrites", version, rewrites, (History, Draft), Rewrites, now=now, inline=True)
+    return FunctionEvaluator(
+        "rewrites",
+        version,
+        rewrites,
+        (History, Draft),
+        Rewrites,
+        now=now,
+        inline=True,
+        pending=lambda v: v.pending > 0,
+    )
 
 
 rewrite_rate = Rate(

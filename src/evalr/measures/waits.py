@@ -40,7 +40,9 @@ def _measure_wait(wait: Wait, now: datetime) -> Waited:
 
 def wait_evaluator(*, now: Now = utc_now) -> FunctionEvaluator[Wait, Waited]:
     """`measure_wait` as an evaluator, for the waits of `Session.waits`."""
-    return FunctionEvaluator("waits", "1", _measure_wait, Wait, Waited, now=now, inline=True)
+    return FunctionEvaluator(
+        "waits", "1", _measure_wait, Wait, Waited, now=now, inline=True, pending=lambda v: v.ended == "still_open"
+    )
 
 
 back_within = TimeTo(

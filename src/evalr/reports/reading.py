@@ -334,7 +334,8 @@ def _identity(item: Item) -> Hashable:
         return item.about().subject
     about, result = item.result.about, item.result
     subject = None if about is None else about.subject
-    return None if subject is None else (subject, item.measure, result.evaluator, result.version)
+    repeat = None if about is None else about.repeat
+    return None if subject is None else (subject, repeat, item.measure, result.evaluator, result.version)
 
 
 def share_read(log: Log | None) -> float | None:

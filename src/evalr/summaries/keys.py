@@ -16,7 +16,10 @@ Key = str | Callable[[About], str | Sequence[str] | None]
 """What to group or cluster by: "user", "session", "arm", "kind", an attribute's name, or a function of `About`."""
 
 Per = str | Sequence[str] | Callable[[About], Hashable]
-"""What a folded row stands for: as `Key`, or several names that identify it together."""
+"""What a folded row stands for: as `Key`, or several names that identify it together.
+
+"id" is the input itself, by its whole subject: what several verdicts on one input (repeats) are folded by.
+"""
 
 
 class Place(NamedTuple):
@@ -42,6 +45,8 @@ def _reader(key: Key) -> Callable[[About], str | Sequence[str] | None]:
         raise InputError(f"{key!r} is no key: give one name, or a function of About that gives a text or several")
     if key == "session":
         return lambda about: about.session or about.id
+    if key == "id":
+        return lambda about: about.id
     if key in _OWN_FIELDS:
         return lambda about: getattr(about, key)
     return lambda about: (about.attributes or {}).get(key)
@@ -90,21 +95,30 @@ def _default_cluster(about: About, result: object) -> Hashable:
 
 
 def _parent_or_itself(about: About, result: object) -> Hashable:
-    return None if about.session is None else (about.session,)
+    if about.session is not None:
+        return (about.session,)
+    # Several verdicts on one input are no more independent than those on the parts of one session.
+    return None if about.repeat is None or about.id is None else ("repeated", *(about.subject or ()))
 
 
 def _itself(about: About, result: object) -> Hashable:
-    return None
+    return None if about.repeat is None or about.id is None else ("repeated", *(about.subject or ()))
 
 
 def cluster_kinds(keys: Iterable[Hashable], own: int) -> Counter[str]:
     """How many clusters are users, parents, named by the caller, or (`own`) rows themselves."""
     kinds: Counter[str] = Counter(own=own)
     for key in keys:
-        kinds[
-            "user" if isinstance(key, str) else "parent" if isinstance(key, tuple) and len(key) == 1 else "named"
-        ] += 1
+        kinds[_cluster_kind(key)] += 1
     return kinds
+
+
+def _cluster_kind(key: Hashable) -> str:
+    if isinstance(key, str):
+        return "user"
+    if isinstance(key, tuple) and key[0] == "repeated":
+        return "own"
+    return "parent" if isinstance(key, tuple) and len(key) == 1 else "named"
 
 
 def unit_reader(per: Per | None) -> UnitReader:
@@ -126,7 +140,9 @@ def unit_reader(per: Per | None) -> UnitReader:
 
     def unit_of(about: About, result: object) -> Hashable:
         parts = tuple([_one_text(read(about), named, result) for named, read in readers])
-        # Session ids alone repeat across users in real logs.
+        # Session ids alone repeat across users in real logs, and ids of parts across sessions.
+        if "id" in names:
+            return (*(about.subject or ()), *parts)
         return (about.user, *parts) if "session" in names else parts
 
     return unit_of
