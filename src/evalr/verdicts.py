@@ -147,6 +147,8 @@ def _check(result: Verdict[Any] | Failure | Skip | HandOff) -> None:
         raise InputError(f"at={about.at.isoformat()} has no time zone: pass an aware datetime, such as one in UTC")
     if about.weight is not None and not 0 < about.weight < inf:
         raise InputError(f"weight={about.weight} must be positive and finite, as it counts the inputs it stands for")
+    if about.repeat is not None and about.repeat < 1:
+        raise InputError(f"repeat={about.repeat} must be from 1, as it counts the times that one input was judged")
 
 
 Result: TypeAlias = Verdict[V_co] | Failure | Skip | HandOff

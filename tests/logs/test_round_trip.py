@@ -118,6 +118,7 @@ abouts = st.builds(
     maybe(storable_names),
     maybe(st.floats(0, 1e9, exclude_min=True)),
     maybe(st.dictionaries(storable_names, st.one_of(storable_names, st.lists(storable_names, max_size=3)), max_size=3)),
+    maybe(st.integers(1, 2**31)),
 )
 stamps: dict[str, st.SearchStrategy[Any]] = {
     "about": maybe(abouts),

@@ -1,0 +1,106 @@
+"""What a run may spend, and the account of what it has."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evalr.errors import InputError
+
+if TYPE_CHECKING:
+    from asyncio import Future
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What one run may spend. What it leaves undone, a later run with a budget of its own takes up.
+
+    Args:
+        calls: the most calls, tries again included. It is never exceeded.
+        cost: the most US dollars. With a `ceiling` it is not exceeded either, as long as no call costs more than that;
+            without one it is exceeded by the calls that are in flight when it is used up.
+        ceiling: the most that one call can cost. So much is set aside before each call, and stays spent where the cost
+            of a call remains unknown.
+    """
+
+    calls: int | None = None
+    cost: float | None = None
+    ceiling: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.calls is not None and (
+            not isinstance(self.calls, int) or isinstance(self.calls, bool) or self.calls < 0
+        ):
+            raise InputError(f"calls={self.calls!r} must be a whole number from 0")
+        for name in ("cost", "ceiling"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int | float) and 0 <= value < float("inf")):
+                raise InputError(f"{name}={value!r} must be US dollars, finite and not below 0")
+        if self.ceiling is not None and self.cost is None:
+            raise InputError("ceiling= is what is set aside of cost=, which is missing")
+
+
+class Ledger:
+    """The account of one run: what is set aside for calls in flight, and what calls have cost."""
+
+    def __init__(self, budget: Budget | None) -> None:
+        self._budget = budget or Budget()
+        self._calls = 0
+        self._in_flight = 0
+        self._spent = 0.0
+        self._waiting: deque[Future[None]] = deque()
+        self.over_ceiling = 0
+        """Calls that cost more than the ceiling."""
+
+    async def reserve(self) -> str | None:
+        """Set aside what one call takes, and return None; or the name of the budget that is used up.
+
+        It waits for calls in flight while these may leave enough.
+        """
+        import asyncio
+
+        while (refused := self.try_reserve()) is not None:
+            if not self._in_flight:
+                return refused
+            turn: Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            await turn
+        return None
+
+    def try_reserve(self) -> str | None:
+        """As `reserve`, without waiting."""
+        budget = self._budget
+        if budget.calls is not None and self._calls >= budget.calls:
+            return f"budget of {budget.calls:,} calls used up"
+        if budget.cost is not None:
+            aside = 0.0 if budget.ceiling is None else budget.ceiling
+            committed = self._spent + self._in_flight * aside
+            # A penny's share of rounding must not keep the last call out.
+            over = committed >= budget.cost if not aside else committed + aside > budget.cost * (1 + 1e-12)
+            if over:
+                return f"budget of ${budget.cost:,.2f} used up"
+        self._calls += 1
+        self._in_flight += 1
+        return None
+
+    def settle(self, cost: float | None) -> None:
+        """A call is back. An unknown cost counts as the ceiling, where there is one."""
+        self._in_flight -= 1
+        ceiling = self._budget.ceiling
+        if ceiling is not None and cost is not None and cost > ceiling:
+            self.over_ceiling += 1
+        self._spent += (ceiling or 0.0) if cost is None else cost
+        self._wake()
+
+    def give_back(self) -> None:
+        """A call that was set aside for is not made."""
+        self._calls -= 1
+        self._in_flight -= 1
+        self._wake()
+
+    def _wake(self) -> None:
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)

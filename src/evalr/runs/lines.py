@@ -1,0 +1,183 @@
+"""Results as a journal holds them: in the form of a log's result lines, and read back as they were.
+
+A log's reader mends what it reads (a lone surrogate becomes U+FFFD, a number that is not finite becomes null). A journal
+must not: whoever reads a result from it gets what the evaluator gave. So it writes the same fields with Python's JSON,
+in which such values have a spelling.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from enum import Enum
+from numbers import Integral, Real
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from evalr.errors import JournalError
+from evalr.inputs import About
+from evalr.quoting import quoted, safe_text
+from evalr.verdicts import Failure, HandOff, Result, Skip, Verdict, describe
+
+
+def to_text(result: Result[Any], verdict_type: type[BaseModel]) -> str:
+    """The line that stands for a result. It leaves out `about.repeat`, which is a part of the key.
+
+    Raises:
+        JournalError: it would not be read back as it is, such as a value of a type that is not the promised one.
+    """
+    try:
+        text = _encoded(_fields(result))
+        again = _encoded(_fields(from_text(text, verdict_type)))
+    except (TypeError, ValueError, RecursionError, JournalError) as error:
+        raise JournalError(f"{_named(result)} cannot be written to a journal: {error}", unsaved=(result,)) from error
+    wrong = _wrong_type(result, verdict_type)
+    if wrong is None and again != text:
+        wrong = "its values are changed when they are validated once more"
+    if wrong is not None:
+        raise JournalError(
+            f"{_named(result)} would not be read back from a journal as it is: {wrong}", unsaved=(result,)
+        )
+    return text
+
+
+def from_text(text: str, verdict_type: type[BaseModel], repeat: int | None = None) -> Result[Any]:
+    """The result that a line stands for, with `repeat` in its `about`.
+
+    Raises:
+        JournalError: it is no such line, or its value is none of the verdict type.
+    """
+    try:
+        line = json.loads(text)
+        return _result(line, verdict_type, repeat)
+    except ValidationError as error:
+        what = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, what["loc"]))
+        raise JournalError(
+            f"a stored verdict is no {verdict_type.__name__} ({safe_text(place)}: {safe_text(what['msg'])}): give the "
+            "evaluator another version when its verdict type changes, so that it is asked again"
+        ) from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise JournalError(f"a stored result cannot be read, and may be damaged: {type(error).__name__}") from error
+
+
+def _named(result: Result[Any]) -> str:
+    return f"the result of {describe(result)} by {quoted(str(result.evaluator))}"
+
+
+def _wrong_type(result: Result[Any], verdict_type: type[BaseModel]) -> str | None:
+    verdict = result.verdict if isinstance(result, HandOff) else result
+    if not isinstance(verdict, Verdict) or type(verdict.value) is verdict_type:
+        return None
+    return f"its value is a {type(verdict.value).__name__}, and the evaluator promises a {verdict_type.__name__}"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Writing
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _number(value: Any) -> Any:
+    """A number of another library as Python has it."""
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    raise TypeError(f"{type(value).__name__} cannot be stored")
+
+
+_encoded = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=_number).encode
+
+
+def _fields(result: Result[Any]) -> dict[str, Any]:
+    about = None if result.about is None else _about_fields(result.about)
+    fields: dict[str, Any] = {
+        "type": "result",
+        "status": result.status,
+        "evaluator": result.evaluator,
+        "version": result.version,
+        "about": about,
+        "latency": result.latency,
+        "cost": result.cost,
+        "as_of": _time_text(result.as_of),
+    }
+    if isinstance(result, Verdict):
+        fields["value"] = _value_fields(result.value)
+        fields["confidence"] = None if result.confidence is None else dict(result.confidence)
+        fields["flags"] = list(result.flags) or None
+    elif isinstance(result, Failure):
+        fields["error"] = result.error
+    else:
+        fields["reason"] = result.reason
+        if isinstance(result, HandOff) and result.verdict is not None:
+            fields["verdict"] = _fields(result.verdict)
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _about_fields(about: About) -> dict[str, Any]:
+    fields = about._asdict() | {"at": _time_text(about.at), "read_at": _time_text(about.read_at), "repeat": None}
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _time_text(time: datetime | None) -> str | None:
+    return None if time is None else time.astimezone(UTC).isoformat()
+
+
+def _value_fields(value: BaseModel) -> dict[str, Any]:
+    own = {name: _plain(getattr(value, name)) for name in type(value).model_fields}
+    extra = {name: _plain(part) for name, part in (value.model_extra or {}).items()}
+    return {**own, **extra}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, BaseModel):
+        return _value_fields(value)
+    return [_plain(item) for item in value] if isinstance(value, list) else value
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Reading
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _result(line: dict[str, Any], verdict_type: type[BaseModel], repeat: int | None) -> Result[Any]:
+    get, status = line.get, line["status"]
+    about = _about(line["about"], repeat) if "about" in line else None
+    as_of = _time(get("as_of"))
+    if status == "verdict":
+        value = verdict_type.model_validate(line["value"], by_alias=False, by_name=True)
+        evaluator, version = line["evaluator"], line["version"]
+        flags = tuple(get("flags", ()))
+        return Verdict(value, evaluator, version, about, get("confidence"), get("latency"), get("cost"), as_of, flags)
+    shared = (get("evaluator"), get("version"), about, get("latency"), get("cost"), as_of)
+    if status == "failed":
+        return Failure(line["error"], *shared)
+    if status == "skipped":
+        return Skip(line["reason"], *shared)
+    if status != "handed_off":
+        raise ValueError(status)
+    inner = _result(line["verdict"], verdict_type, repeat) if "verdict" in line else None
+    return HandOff(line["reason"], *shared, inner if isinstance(inner, Verdict) else None)
+
+
+def _about(fields: dict[str, Any], repeat: int | None) -> About:
+    get = fields.get
+    return About(
+        fields["kind"],
+        get("id"),
+        get("user"),
+        get("session"),
+        _time(get("at")),
+        _time(get("read_at")),
+        get("arm"),
+        get("weight"),
+        get("attributes"),
+        repeat,
+    )
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text).astimezone(UTC)

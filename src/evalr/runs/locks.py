@@ -1,0 +1,125 @@
+"""Who is alive: a lock on a file, which the operating system takes away from a process that is no more.
+
+A timeout could only guess: a process may sleep for longer than any, and wake up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import weakref
+from pathlib import Path
+
+from evalr.errors import JournalError
+
+_held: weakref.WeakSet[LivenessLock] = weakref.WeakSet()
+
+
+class LivenessLock:
+    """Held from when it is made until `release`, or until its process ends, however it ends.
+
+    Raises:
+        JournalError: the file system has no locks, as some that are mounted over a network.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.parent.mkdir(exist_ok=True)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise JournalError(
+                f"{path}: {error.strerror or error}; a run keeps a lock file beside its journal"
+            ) from error
+        try:
+            if not _lock(self._file):
+                raise JournalError(f"{path}: another run holds this lock, though it should be new")
+        except JournalError:
+            os.close(self._file)
+            raise
+        except OSError as error:
+            os.close(self._file)
+            raise _no_locks(path, error) from error
+        _held.add(self)
+
+    def release(self) -> None:
+        """Let go of it and remove its file."""
+        if self._file < 0:
+            return
+        # Removed while it is held: whoever finds no file knows that nobody holds the lock.
+        with contextlib.suppress(OSError):
+            self.path.unlink()
+        self._forget()
+        with contextlib.suppress(OSError):  # others have their locks there
+            self.path.parent.rmdir()
+
+    def _forget(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+def is_held(path: Path) -> bool:
+    """Whether anyone alive, in this process or another, holds the lock.
+
+    Raises:
+        JournalError: that cannot be told.
+    """
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise JournalError(
+            f"{path}: {error.strerror or error}; whether the run that made it is alive is unknown"
+        ) from error
+    try:
+        return not _lock(file)
+    except OSError as error:
+        raise _no_locks(path, error) from error
+    finally:
+        os.close(file)
+
+
+def _no_locks(path: Path, error: OSError) -> JournalError:
+    return JournalError(
+        f"{path}: the file system has no locks ({error.strerror or error}), so that two runs could judge one item; "
+        "keep the journal on a local disk"
+    )
+
+
+if sys.platform == "win32":
+
+    def _lock(file: int) -> bool:
+        import msvcrt
+
+        try:
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        except PermissionError:
+            return False
+        return True
+
+else:
+
+    def _lock(file: int) -> bool:
+        # flock and not fcntl's record locks: those are lost as soon as the process closes the file anywhere else, and do
+        # not tell two runs of one process apart.
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+
+def _forget_all() -> None:
+    """A forked child shares its parent's locks, and would keep them after the parent's end."""
+    for lock in list(_held):
+        lock._forget()
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)
