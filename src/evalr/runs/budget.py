@@ -29,9 +29,8 @@ class Budget:
     ceiling: float | None = None
 
     def __post_init__(self) -> None:
-        if self.calls is not None and (
-            not isinstance(self.calls, int) or isinstance(self.calls, bool) or self.calls < 0
-        ):
+        whole = isinstance(self.calls, int) and not isinstance(self.calls, bool)
+        if self.calls is not None and not (whole and self.calls >= 0):
             raise InputError(f"calls={self.calls!r} must be a whole number from 0")
         for name in ("cost", "ceiling"):
             value = getattr(self, name)

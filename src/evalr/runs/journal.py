@@ -36,23 +36,23 @@ Settled = Literal[0, 1, 2]
 _TABLES = """
 CREATE TABLE runs (
     run INTEGER PRIMARY KEY AUTOINCREMENT, begun TEXT NOT NULL, process INTEGER NOT NULL
-) STRICT;
+);
 CREATE TABLE items (
     item INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE,
     kind TEXT NOT NULL, user TEXT, session TEXT, id TEXT,
     evaluator TEXT NOT NULL, version TEXT NOT NULL, input BLOB NOT NULL, repeat INTEGER NOT NULL, as_of TEXT
-) STRICT;
+);
 CREATE TABLE calls (
-    call INTEGER PRIMARY KEY AUTOINCREMENT, item INTEGER NOT NULL REFERENCES items, run INTEGER NOT NULL REFERENCES runs,
-    at TEXT NOT NULL
-) STRICT;
+    call INTEGER PRIMARY KEY AUTOINCREMENT, item INTEGER NOT NULL REFERENCES items,
+    run INTEGER NOT NULL REFERENCES runs, at TEXT NOT NULL
+);
 CREATE INDEX calls_of_item ON calls (item);
 CREATE TABLE outcomes (
     call INTEGER PRIMARY KEY REFERENCES calls, item INTEGER NOT NULL REFERENCES items,
-    status TEXT NOT NULL, settled INTEGER NOT NULL, cost REAL, line TEXT, error TEXT
-) STRICT;
+    status TEXT NOT NULL, settled INTEGER NOT NULL, cost REAL, line TEXT
+);
 CREATE INDEX outcomes_of_item ON outcomes (item, call);
-CREATE TABLE claims (item INTEGER PRIMARY KEY REFERENCES items, run INTEGER NOT NULL REFERENCES runs) STRICT;
+CREATE TABLE claims (item INTEGER PRIMARY KEY REFERENCES items, run INTEGER NOT NULL REFERENCES runs);
 """
 
 _APPEND_ONLY = "".join(
@@ -98,7 +98,6 @@ class Outcome(NamedTuple):
     settled: Settled
     cost: float | None = None
     line: str | None = None
-    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +194,9 @@ class Journal:
 
         Those of other versions of it are not among them. Where a reading time matters, every reading is.
         """
-        where = "i.evaluator = ? AND i.version = ?"
-        columns = (
-            "i.item, o.line, i.repeat, (SELECT max(j.repeat) FROM items j WHERE j.evaluator = ?1 AND j.version = ?2)"
-        )
+        where = "i.evaluator = ?1 AND i.version = ?2"
+        repeats = "SELECT max(j.repeat) FROM items j WHERE j.evaluator = ?1 AND j.version = ?2"
+        columns = f"i.item, o.line, i.repeat, ({repeats})"
         with self._reading() as read:
             query = _LATEST.format(columns=columns, where=where) + " ORDER BY i.item"
             rows = read(query, (evaluator.name, evaluator.version)).fetchall()
@@ -208,7 +206,10 @@ class Journal:
     # -- what runs call -----------------------------------------------------------------------------------------------
 
     def begin_run(self) -> tuple[int, int]:
-        """A new run's number, and that of the last call before it. The run is alive until `end_run`, or its process dies."""
+        """A new run's number, and that of the last call before it.
+
+        The run is alive until `end_run`, or until its process dies.
+        """
         with self._writing() as write:
             begun = datetime.now(UTC).isoformat()
             run = write("INSERT INTO runs (begun, process) VALUES (?, ?)", (begun, os.getpid())).lastrowid
@@ -219,8 +220,9 @@ class Journal:
         return run, last
 
     def end_run(self, run: int, made: Iterable[int] = ()) -> None:
-        """Give back what the run has claimed. Of its calls without an outcome, those in `made` were cancelled, and the
-        others never begun.
+        """Give back what the run has claimed.
+
+        Of its calls without an outcome, those in `made` were cancelled, and the others never begun.
         """
         lock = self._alive.pop(run, None)
         try:
@@ -271,8 +273,8 @@ class Journal:
         mode = execute("PRAGMA journal_mode = WAL").fetchone()[0]
         if mode != "wal":
             raise JournalError(
-                f"{self.path}: SQLite cannot share files between processes there (its journal mode is {mode}, not wal); "
-                "keep the journal on a local disk"
+                f"{self.path}: SQLite cannot share files between processes there (its journal mode is {mode}, not "
+                "wal); keep the journal on a local disk"
             )
         execute(f"PRAGMA synchronous = {synchronous}")
         execute("PRAGMA foreign_keys = OFF")  # every reference is written by the one place that knows it
@@ -289,9 +291,7 @@ class Journal:
     def _check_kind(self) -> None:
         application = self._connection.execute("PRAGMA application_id").fetchone()[0]
         if application != APPLICATION:
-            raise JournalError(
-                f"{self.path}: this is another program's database; name a file of its own for the journal"
-            )
+            raise JournalError(f"{self.path}: another program's database; name a file of its own for the journal")
         version = self._connection.execute("PRAGMA user_version").fetchone()[0]
         if version != SCHEMA:
             raise JournalError(
@@ -335,8 +335,7 @@ _ADVICE = {
     sqlite3.SQLITE_CANTOPEN: "; its folder must exist, and allow files to be made",
     sqlite3.SQLITE_READONLY: "; the file and its folder must be writable",
     sqlite3.SQLITE_NOTADB: "; name a file of its own for the journal",
-    sqlite3.SQLITE_CORRUPT: "; the file is damaged: keep a copy, save what is left with `sqlite3 FILE .recover`, and go on "
-    "with that",
+    sqlite3.SQLITE_CORRUPT: "; it is damaged: keep a copy, and go on with what `sqlite3 FILE .recover` saves of it",
     sqlite3.SQLITE_BUSY: "; another process has kept it locked: a run that hangs, or a file system without locks",
 }
 
@@ -358,7 +357,7 @@ def _statements(script: str) -> list[str]:
 
 
 def _add(write: Any, outcome: Outcome) -> None:
-    write("INSERT INTO outcomes (call, item, status, settled, cost, line, error) VALUES (?, ?, ?, ?, ?, ?, ?)", outcome)
+    write("INSERT INTO outcomes (call, item, status, settled, cost, line) VALUES (?, ?, ?, ?, ?, ?)", outcome)
 
 
 class Batch:
@@ -382,7 +381,8 @@ class Batch:
         """
         item = self._item(key, digest)
         found = self._write(
-            "SELECT call, status, settled, line FROM outcomes WHERE item = ? AND settled > 0 ORDER BY call DESC LIMIT 1",
+            "SELECT call, status, settled, line FROM outcomes WHERE item = ? AND settled > 0 "
+            "ORDER BY call DESC LIMIT 1",
             (item,),
         ).fetchone()
         if found is not None and stands(Found(*found), since, again=again):
@@ -392,7 +392,7 @@ class Batch:
         if claim is not None:
             if self._is_alive(claim[0]):
                 return Elsewhere()
-            doubted = self._take_over(item)
+            doubted = self._take_over(item, claim[0])
         self._write("INSERT INTO claims (item, run) VALUES (?, ?)", (item, run))
         return Begun(self.call(item, run), item, doubted)
 
@@ -412,11 +412,12 @@ class Batch:
         if row is None:
             as_of = None if key.as_of is None else key.as_of.astimezone(UTC).isoformat()
             names = [None if text is None else _storable(text) for text in key.subject]
-            row = self._write(
+            added = self._write(
                 "INSERT INTO items (key, kind, user, session, id, evaluator, version, input, repeat, as_of) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING item",
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (digest, *names, _storable(key.evaluator), _storable(key.version), key.input, key.repeat, as_of),
-            ).fetchone()
+            )
+            row = (added.lastrowid,)
         item: int = row[0]
         return item
 
@@ -425,7 +426,7 @@ class Batch:
             self._alive[run] = self._journal._is_alive(run)
         return self._alive[run]
 
-    def _take_over(self, item: int) -> int:
+    def _take_over(self, item: int, run: int) -> int:
         """Account for the calls that a dead run had in flight. Returns how many."""
         calls = self._write(
             "SELECT c.call FROM calls c LEFT JOIN outcomes o ON o.call = c.call WHERE c.item = ? AND o.call IS NULL",
@@ -434,6 +435,7 @@ class Batch:
         for (call,) in calls:
             _add(self._write, Outcome(call, item, "in_doubt", 0))
         self._write("DELETE FROM claims WHERE item = ?", (item,))
+        self._journal._lock_path(run).unlink(missing_ok=True)  # numbers of runs are never used again
         return len(calls)
 
 

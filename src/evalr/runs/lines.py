@@ -1,8 +1,8 @@
 """Results as a journal holds them: in the form of a log's result lines, and read back as they were.
 
-A log's reader mends what it reads (a lone surrogate becomes U+FFFD, a number that is not finite becomes null). A journal
-must not: whoever reads a result from it gets what the evaluator gave. So it writes the same fields with Python's JSON,
-in which such values have a spelling.
+A log's reader mends what it reads (a lone surrogate becomes U+FFFD, a number that is not finite becomes null). A
+journal must not: whoever reads a result from it gets what the evaluator gave. So it writes the same fields as Python
+spells JSON, in which such values have a spelling.
 """
 
 from __future__ import annotations

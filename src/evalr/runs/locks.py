@@ -26,12 +26,10 @@ class LivenessLock:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            path.parent.mkdir(exist_ok=True)
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._file = _made(path)
         except OSError as error:
-            raise JournalError(
-                f"{path}: {error.strerror or error}; a run keeps a lock file beside its journal"
-            ) from error
+            what = error.strerror or error
+            raise JournalError(f"{path}: {what}; a run keeps a lock file beside its journal") from error
         try:
             if not _lock(self._file):
                 raise JournalError(f"{path}: another run holds this lock, though it should be new")
@@ -82,6 +80,18 @@ def is_held(path: Path) -> bool:
         os.close(file)
 
 
+def _made(path: Path) -> int:
+    for attempt in range(100):
+        path.parent.mkdir(exist_ok=True)
+        try:
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except FileNotFoundError:
+            # Another run has just ended, and removed the empty folder.
+            if attempt == 99:
+                raise
+    raise AssertionError
+
+
 def _no_locks(path: Path, error: OSError) -> JournalError:
     return JournalError(
         f"{path}: the file system has no locks ({error.strerror or error}), so that two runs could judge one item; "
@@ -103,8 +113,8 @@ if sys.platform == "win32":
 else:
 
     def _lock(file: int) -> bool:
-        # flock and not fcntl's record locks: those are lost as soon as the process closes the file anywhere else, and do
-        # not tell two runs of one process apart.
+        # flock and not fcntl's record locks: those are lost as soon as the process closes the file anywhere else, and
+        # do not tell two runs of one process apart.
         import fcntl
 
         try:

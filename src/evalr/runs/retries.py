@@ -48,29 +48,11 @@ NEVER_IMPLEMENTED = frozenset({501, 505, 506, 510})
 
 _DEEPEST = 8
 
-_TRANSIENT_ERRNO = frozenset(
-    number
-    for name in [
-        "EAGAIN",
-        "ECONNABORTED",
-        "ECONNREFUSED",
-        "ECONNRESET",
-        "EHOSTDOWN",
-        "EHOSTUNREACH",
-        "EINTR",
-        "EMFILE",
-        "ENETDOWN",
-        "ENETRESET",
-        "ENETUNREACH",
-        "ENFILE",
-        "ENOBUFS",
-        "EPIPE",
-        "ESHUTDOWN",
-        "ETIMEDOUT",
-        "EWOULDBLOCK",
-    ]
-    if (number := getattr(errno, name, None)) is not None
+_TRANSIENT_NAMES = (
+    "EAGAIN ECONNABORTED ECONNREFUSED ECONNRESET EHOSTDOWN EHOSTUNREACH EINTR EMFILE ENETDOWN ENETRESET ENETUNREACH "
+    "ENFILE ENOBUFS EPIPE ESHUTDOWN ETIMEDOUT EWOULDBLOCK"
 )
+_TRANSIENT_ERRNO = frozenset(getattr(errno, name) for name in _TRANSIENT_NAMES.split(" ") if hasattr(errno, name))
 
 _TIMEOUT_NAMES = frozenset({"TimeoutException", "APITimeoutError", "Timeout", "ServerTimeoutError"})
 _CONNECTION_NAMES = frozenset(
@@ -196,22 +178,21 @@ def seconds_to_wait(said: object, *, now: datetime | None = None) -> float | Non
 
     None where it cannot be read; a time that has passed is 0.
     """
-    if isinstance(said, timedelta):
-        seconds = said.total_seconds()
-    elif isinstance(said, datetime):
-        time = said if said.tzinfo is not None else said.replace(tzinfo=UTC)
-        seconds = (time - (now or datetime.now(UTC))).total_seconds()
-    elif (isinstance(said, int | float) and not isinstance(said, bool)) or (
-        isinstance(said, str) and re.fullmatch(r"\s*\d{1,12}(\.\d{0,9})?\s*", said)
-    ):
-        seconds = float(said)
-    elif isinstance(said, str):
+    if isinstance(said, str):
+        if re.fullmatch(r"\s*\d{1,12}(\.\d{0,9})?\s*", said):
+            return float(said)
         try:
-            return seconds_to_wait(parsedate_to_datetime(said), now=now)
+            said = parsedate_to_datetime(said)
         except (ValueError, TypeError, OverflowError):
             return None
-    else:
+    if isinstance(said, datetime):
+        time = said if said.tzinfo is not None else said.replace(tzinfo=UTC)
+        said = time - (now or datetime.now(UTC))
+    if isinstance(said, timedelta):
+        said = said.total_seconds()
+    if not isinstance(said, int | float) or isinstance(said, bool):
         return None
+    seconds = float(said)
     return max(0.0, seconds) if isfinite(seconds) else None
 
 

@@ -1,0 +1,30 @@
+"""Running evaluators over many inputs: as many at once as a server takes, within a budget, and with nothing lost."""
+
+from evalr.runs.account import RunSummary
+from evalr.runs.budget import Budget
+from evalr.runs.journal import Journal, Totals
+from evalr.runs.keys import input_hash
+from evalr.runs.limiter import Limiter
+from evalr.runs.progress import Progress, ProgressLine
+from evalr.runs.retries import Classify, Fault, Retry, classify
+from evalr.runs.running import Inputs, Run, SyncRun, evaluate_all, evaluate_all_sync
+
+__all__ = [
+    "Budget",
+    "Classify",
+    "Fault",
+    "Inputs",
+    "Journal",
+    "Limiter",
+    "Progress",
+    "ProgressLine",
+    "Retry",
+    "Run",
+    "RunSummary",
+    "SyncRun",
+    "Totals",
+    "classify",
+    "evaluate_all",
+    "evaluate_all_sync",
+    "input_hash",
+]
