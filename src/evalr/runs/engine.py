@@ -27,6 +27,9 @@ from evalr.verdicts import NO_VERDICT, Failure, Result, Verdict
 LOOK_AGAIN = 0.1
 """Seconds between two looks at items that another run is at work on."""
 
+THREADS = 40
+"""How many threads anyio has by itself."""
+
 _ANSWERED = Fault("permanent")
 
 
@@ -65,6 +68,7 @@ class Engine:
         self._idle = asyncio.Event()
         self._in_flight: set[int] = set()
         self._refused: Exception | None = None
+        self._stopped = False
         self._unsaved: list[Result[Any]] = []
         self._begun = monotonic()
         self._throttled_before = terms.limiter.throttled
@@ -141,6 +145,8 @@ class Engine:
                     finally:
                         # What came before an input that is refused was fine.
                         await self._give_out(jobs)
+                    if self._stopped:
+                        break
                     if self._elsewhere:
                         await self._look_again()
         except JournalError:
@@ -160,7 +166,12 @@ class Engine:
         for job in jobs:
             found = known.get(job.digest)
             if found is not None and stands(found, self._recorder.since, again=self._terms.again):
-                await self._answer_from(found, job)
+                result = self._answer(found, job)
+                if self._terms.replay:
+                    if self.outbox.full():
+                        await self.outbox.put(result)
+                    else:
+                        self.outbox.add(result)
             else:
                 self._open += 1
                 self._idle.clear()
@@ -184,7 +195,7 @@ class Engine:
 
     async def _settle(self, job: Job) -> None:
         """Ask until there is an answer, or a reason to have none."""
-        if self._refused is not None:
+        if self._stopped:
             self._summary.leave_undone("the run was ended by an error")
             return
         reason = await self._ledger.reserve()
@@ -214,7 +225,7 @@ class Engine:
                     result, seconds, timed_out = await self._called(job, call, spent)
                 except InputError as error:
                     # An input that it does not read: a mistake of whoever calls, and no failure of the evaluator.
-                    self._refused = self._refused or error
+                    self._refused, self._stopped = self._refused or error, True
                     self._ledger.settle(None)
                     self._summary.count_cost(None)
                     return
@@ -304,14 +315,16 @@ class Engine:
         if isinstance(begun, Elsewhere):
             self._elsewhere.append(job)
         else:
-            await self._answer_from(begun, job)
+            result = self._answer(begun, job)
+            if self._terms.replay:
+                await self.outbox.put(result)
 
-    async def _answer_from(self, found: Found, job: Job) -> None:
+    def _answer(self, found: Found, job: Job) -> Result[Any]:
+        """What the journal has."""
         result = from_text(found.line, job.evaluator.verdict_type, job.repeat)
         pending = found.status == Verdict.status and found.settled == 1
         self._summary.count(result, pending=pending, stored=True)
-        if self._terms.replay:
-            await self.outbox.put(result)
+        return result
 
     # -- progress -----------------------------------------------------------------------------------------------------
 
@@ -361,8 +374,9 @@ def _tokens(job: Job) -> int:
 
 
 def _let_threads_keep_up(at_once: int) -> None:
-    """Let as many sync functions run in threads as there may be calls at once; anyio's own limit is 40."""
-    from anyio.to_thread import current_default_thread_limiter
+    """Let as many sync functions run in threads as there may be calls at once."""
+    if at_once > THREADS:
+        from anyio.to_thread import current_default_thread_limiter
 
-    threads = current_default_thread_limiter()
-    threads.total_tokens = max(threads.total_tokens, at_once)
+        threads = current_default_thread_limiter()
+        threads.total_tokens = max(threads.total_tokens, at_once)

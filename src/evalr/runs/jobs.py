@@ -14,7 +14,7 @@ from evalr.errors import DuplicateError, InputError
 from evalr.evaluators import Evaluator
 from evalr.inputs import About, Input
 from evalr.quoting import safe_text
-from evalr.runs.keys import Key, input_hash
+from evalr.runs.keys import Key, MaybeSubject, input_hash
 from evalr.runs.places import Places
 from evalr.verdicts import Failure, describe
 
@@ -79,16 +79,15 @@ class Planner:
         for evaluator, _, _ in self._evaluators:
             _check_type(evaluator, position, given)
         content = input_hash(given)
-        about = given.about()
+        subject = _subject(given)
         place = 1
-        if about.id is not None:
-            if self._came_before(about, position, content):
+        if given.id is not None:
+            if self._came_before(subject, given, position, content):
                 return None
         elif self._places.add(content, position, content) is not None:
             # Nothing tells two equal inputs without an id apart, but there are two of them.
             self._again[content] += 1
             place += self._again[content]
-        subject = (about.kind, about.user, about.session, about.id)
         jobs = []
         for evaluator, name, version in self._evaluators:
             as_of = _as_of(evaluator, given)
@@ -97,18 +96,26 @@ class Planner:
                 jobs.append(Job(evaluator, given, key, key.digest(), repeat))
         return jobs
 
-    def _came_before(self, about: About, position: int, content: bytes) -> bool:
-        before = self._places.add(about.subject, position, content)
+    def _came_before(self, subject: MaybeSubject, given: Input, position: int, content: bytes) -> bool:
+        before = self._places.add(subject, position, content)
         if before is None:
             return False
         first, same = before
         if not same and self._strict:
-            named = describe(Failure("", about=about))
+            named = describe(Failure("", about=given.about()))
             raise DuplicateError(
                 f"inputs {first} and {position} are both {named}, and differ: give each a subject (kind, user, "
                 "session, id) of its own, or pass duplicates='first'"
             )
         return True
+
+
+def _subject(given: Input) -> MaybeSubject:
+    """As in what the input is about, without the rest of that."""
+    if type(given).about is Input.about:
+        return given.kind, given.user, given._parent(), given.id
+    about = given.about()
+    return about.kind, about.user, about.session, about.id
 
 
 def _check_type(evaluator: Evaluator[Any, Any], position: int, given: Input) -> None:
@@ -141,23 +148,32 @@ async def batches(inputs: Iterable[Any] | AsyncIterable[Any]) -> AsyncGenerator[
                 yield batch
     else:
         iterator = iter(inputs)
-        while batch := _taken(iterator):
-            yield batch
+        end = None
+        while end is None:
+            batch, end = _taken(iterator)
+            if batch:
+                yield batch
             await asyncio.sleep(0)
-
-
-def _taken(iterator: Iterator[Any]) -> list[Any]:
-    end = monotonic() + TURN
-    batch: list[Any] = []
-    for item in iterator:
-        batch.append(item)
-        if len(batch) >= BATCH or monotonic() > end:
-            break
-    return batch
+        if end.error is not None:
+            raise end.error
 
 
 class _End(NamedTuple):
     error: Exception | None
+
+
+def _taken(iterator: Iterator[Any]) -> tuple[list[Any], _End | None]:
+    """The items that are there, and the end of the stream where it has one: what came before an error is fine."""
+    until = monotonic() + TURN
+    batch: list[Any] = []
+    try:
+        for item in iterator:
+            batch.append(item)
+            if len(batch) >= BATCH or monotonic() > until:
+                return batch, None
+    except Exception as error:  # noqa: BLE001  whatever the stream raises is raised where it is read
+        return batch, _End(error)
+    return batch, _End(None)
 
 
 async def _as_they_come(inputs: AsyncIterable[Any]) -> AsyncGenerator[list[Any], None]:

@@ -14,11 +14,15 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from evalr.errors import InputError
-from evalr.inputs import Input, Subject
+from evalr.inputs import Input
 from evalr.quoting import safe_text
 
 _SIZE = 20
 _encoded = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), sort_keys=True).encode
+
+
+MaybeSubject = tuple[str, str | None, str | None, str | None]
+"""As a subject, but the id is None where an input has none."""
 
 
 class Key(NamedTuple):
@@ -34,7 +38,7 @@ class Key(NamedTuple):
         place: of several equal inputs without an id, which one, from 1.
     """
 
-    subject: Subject | tuple[str, None, None, None]
+    subject: MaybeSubject
     evaluator: str
     version: str
     input: bytes
@@ -69,18 +73,27 @@ def _names(model: type[BaseModel]) -> tuple[str, ...]:
     return tuple(sorted(model.model_fields))
 
 
+_LEAVES = frozenset({str, int, float, bool, type(None)})
+
+
 def _plain(value: Any) -> Any:
     """The value as JSON holds it, where what JSON cannot tell apart is marked with its type."""
     kind = type(value)
-    if kind is str or value is None or kind is bool or kind is int or kind is float:
+    if kind in _LEAVES:
         return value
     if kind is datetime:
-        return "\0t" + (value.isoformat() if value.tzinfo is None else value.astimezone(UTC).isoformat())
+        return "\0t" + (value if value.tzinfo is None or value.tzinfo is UTC else value.astimezone(UTC)).isoformat()
     if kind is list:
-        return [_plain(item) for item in value]
+        return [item if type(item) in _LEAVES else _plain(item) for item in value]
+    if kind is dict:
+        return _mapping(value) if value else value
     if isinstance(value, BaseModel):
         # Read field by field, since what is dumped leaves out excluded fields, and those of subclasses.
-        found = {name: _plain(part) for name in _names(type(value)) if (part := getattr(value, name)) is not None}
+        found = {}
+        for name in _names(type(value)):
+            part = getattr(value, name)
+            if part is not None:
+                found[name] = part if type(part) in _LEAVES else _plain(part)
         return found if not value.model_extra else {**found, **_mapping(value.model_extra)}
     return _marked(value)
 

@@ -14,6 +14,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 
 from evalr.errors import JournalError
 from evalr.inputs import About
@@ -49,8 +50,7 @@ def from_text(text: str, verdict_type: type[BaseModel], repeat: int | None = Non
         JournalError: it is no such line, or its value is none of the verdict type.
     """
     try:
-        line = json.loads(text)
-        return _result(line, verdict_type, repeat)
+        return _result(_decoded(text), verdict_type, repeat)
     except ValidationError as error:
         what = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, what["loc"]))
@@ -141,6 +141,13 @@ def _plain(value: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------------------------
 # Reading
 # ---------------------------------------------------------------------------------------------------------------------
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return from_json(text)
+    except ValueError:  # the quick reader has no lone surrogates
+        return json.loads(text)
 
 
 def _result(line: dict[str, Any], verdict_type: type[BaseModel], repeat: int | None) -> Result[Any]:

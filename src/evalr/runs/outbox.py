@@ -21,12 +21,21 @@ class Outbox:
 
     async def put(self, result: Result[Any]) -> None:
         """Add a result, as soon as there is room."""
-        while len(self.items) >= self._size:
+        while self.full():
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._putters.append(turn)
             await turn
+        self.add(result)
+
+    def full(self) -> bool:
+        """Whether there is no room."""
+        return len(self.items) >= self._size
+
+    def add(self, result: Result[Any]) -> None:
+        """Add a result for which there is room."""
         self.items.append(result)
-        self._wake_taker()
+        if self._taker is not None:
+            self._wake_taker()
 
     def take(self) -> Result[Any]:
         """The next result, of those that are there."""
