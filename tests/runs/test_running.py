@@ -318,8 +318,8 @@ def test_inputs_are_read_no_further_than_results_are_taken() -> None:
 
 
 def test_no_inputs_give_no_results() -> None:
-    assert ran(Calls().judge(), []) == ([], ran(Calls().judge(), [])[1])
-    assert ran(Calls().judge(), [])[1].results == 0
+    results, summary = ran(Calls().judge(), [])
+    assert (results, summary.results, summary.finished) == ([], 0, True)
 
 
 def test_memory_is_flat_over_many_items() -> None:
@@ -530,7 +530,7 @@ def test_a_cost_with_a_ceiling_is_never_exceeded() -> None:
 def test_a_cost_without_a_ceiling_is_exceeded_by_calls_in_flight_at_most() -> None:
     judge = Priced(cost=0.1, seconds=0.001)
     _, summary = ran(judge, asks(100), budget=Budget(cost=1.0), limit=8)
-    assert 1.0 - 1e-9 <= summary.cost <= 1.0 + 16 * 0.1
+    assert 1.0 - 1e-9 <= summary.cost <= 1.0 + 7 * 0.1 + 1e-9
     assert "budget of $1.00 used up" in summary.not_done
 
 
@@ -571,7 +571,7 @@ def test_an_item_whose_time_is_up_is_a_failure_that_names_it() -> None:
     results, summary = ran(FunctionEvaluator("slow", "1", hangs, Transcript, Said), asks(3), timeout=0.1)
     assert time.monotonic() - begun < 5
     (failure,) = [result for result in results if isinstance(result, Failure)]
-    assert failure.error == "timed out: transcript 't1' had no result within 100ms"
+    assert failure.error == "timed out: transcript 't1' had no result within 0.10s"
     assert isinstance(failure.exception, TimeoutError)
     assert (summary.timed_out, summary.failed, summary.verdicts, summary.calls) == (1, 1, 2, 3)
 

@@ -78,10 +78,19 @@ class Ledger:
             # A penny's share of rounding must not keep the last call out.
             over = committed >= budget.cost if not aside else committed + aside > budget.cost * (1 + 1e-12)
             if over:
-                return f"budget of ${budget.cost:,.2f} used up"
+                return self._cost_words()
         self._calls += 1
         self._in_flight += 1
         return None
+
+    def used_up(self) -> str | None:
+        """The name of the budget that calls in flight have used up since something was set aside, if they have."""
+        budget = self._budget
+        over = budget.cost is not None and budget.ceiling is None and self._spent >= budget.cost
+        return self._cost_words() if over else None
+
+    def _cost_words(self) -> str:
+        return f"budget of ${self._budget.cost:,.2f} used up"
 
     def settle(self, cost: float | None) -> None:
         """A call is back. An unknown cost counts as the ceiling, where there is one."""

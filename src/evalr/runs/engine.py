@@ -209,6 +209,10 @@ class Engine:
             fault, cost = _ANSWERED, None
             try:
                 if item is None:
+                    if (reason := self._ledger.used_up()) is not None:
+                        self._ledger.give_back()
+                        self._summary.leave_undone(reason)
+                        return
                     begun = await self._recorder.begin(job.key, job.digest)
                     if not isinstance(begun, Begun):
                         self._ledger.give_back()
