@@ -39,9 +39,9 @@ class Evaluator(Protocol[I_contra, V_co]):
     async def evaluate(self, given: I_contra, /) -> Result[V_co]:
         """The result for one input. What goes wrong on the way is a `Failure`, not an error."""
 
-    # What follows an evaluator may have beside these, and runs ask for it: `input_type` (what it reads), `pending` (of a
-    # verdict's value, whether it is too soon to tell), `as_of` (of an input, the reading time that the answer depends
-    # on), `pinned` (the same evaluator with its clock read once) and `expected_tokens` (of an input, for limits).
+    # What an evaluator may have beside these, and runs ask for: `input_type` (what it reads), `pending` (of a verdict's
+    # value, whether it is too soon to tell), `as_of` (of an input, the reading time that the answer depends on),
+    # `pinned` (the same evaluator with its clock read once) and `expected_tokens` (of an input, for limits).
 
 
 @dataclass(frozen=True)

@@ -64,19 +64,17 @@ def judge_server() -> Iterator[JudgeServer]:
 
         def do_GET(self) -> None:
             reply = judge.begin(self.path.rpartition("/")[2])
-            try:
-                time.sleep(reply.delay)
-                if reply.cut:
-                    self.close_connection = True
-                    return
-                body = b"yes"
-                self.send_response(reply.status)
-                for name, value in {**reply.headers, "Content-Length": str(len(body))}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(body)
-            finally:
-                judge.end()
+            time.sleep(reply.delay)
+            judge.end()  # before the client can know of it, and send the next one
+            if reply.cut:
+                self.close_connection = True
+                return
+            body = b"yes"
+            self.send_response(reply.status)
+            for name, value in {**reply.headers, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
 
         def log_message(self, *args: object) -> None:
             pass

@@ -71,7 +71,7 @@ def changes(value: Any) -> list[Any]:
     if isinstance(value, datetime):
         return [value + timedelta(microseconds=1)]
     if isinstance(value, list):
-        each = [value[:n] + [changed] + value[n + 1 :] for n, item in enumerate(value) for changed in changes(item)]
+        each = [[*value[:n], changed, *value[n + 1 :]] for n, item in enumerate(value) for changed in changes(item)]
         return [*each, [*value, *value[:1]], []]
     if isinstance(value, dict):
         each = [{**value, name: changed} for name, item in value.items() for changed in changes(item)]
@@ -115,7 +115,8 @@ class Own(Input):
 at = datetime(2026, 9, 28, 9, tzinfo=UTC)
 names = {f"name {n}" for n in range(50)}
 print(input_hash(Own(id="o", names=names, colours={Colour.RED, Colour.BLUE}, data=b"x")).hex())
-print(input_hash(Transcript(id="t", request="é", turns=[Turn(role="agent", at=at, metadata={"b": 1.5, "a": None})])).hex())
+turns = [Turn(role="agent", at=at, metadata={"b": 1.5, "a": None})]
+print(input_hash(Transcript(id="t", request="é", turns=turns)).hex())
 """
 
 
@@ -126,7 +127,10 @@ def test_it_is_the_same_in_every_process() -> None:
         found.add(subprocess.run([sys.executable, "-c", PROBE], env=env, capture_output=True, check=True).stdout)
     assert len(found) == 1
     # And in every version of Python and of evalr: a change here makes every journal ask everything again.
-    assert found.pop().split() == [b"a7d645ffc6dd1edbd351d83f026239243a3170b4", b"09dc9d6fc90ac1389e40664093c8069b32553403"]
+    assert found.pop().split() == [
+        b"a7d645ffc6dd1edbd351d83f026239243a3170b4",
+        b"09dc9d6fc90ac1389e40664093c8069b32553403",
+    ]
 
 
 def test_the_order_of_a_map_and_of_zones_does_not_count() -> None:
@@ -235,9 +239,9 @@ def test_every_part_of_a_key_counts() -> None:
         key._replace(place=2),
     ]
     assert len({each.digest() for each in [key, *others]}) == len(others) + 1
-    assert key._replace(as_of=NINE).digest() == key._replace(
-        as_of=NINE.astimezone(timezone(timedelta(hours=5)))
-    ).digest()
+    assert (
+        key._replace(as_of=NINE).digest() == key._replace(as_of=NINE.astimezone(timezone(timedelta(hours=5)))).digest()
+    )
 
 
 @settings(max_examples=50)

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from evalr import FunctionEvaluator
+from evalr import FunctionEvaluator, JournalError
 from evalr.inputs import Transcript
 from evalr.runs import Journal
 from evalr.runs.locks import LivenessLock, is_held
@@ -29,7 +29,7 @@ AT_ONCE = 6
 CHILD = """
 import asyncio, json, sys
 from pydantic import BaseModel
-from evalr import FunctionEvaluator
+from evalr import FunctionEvaluator, JournalError
 from evalr.inputs import Transcript
 from evalr.runs import Retry, evaluate_all
 
@@ -229,7 +229,7 @@ def test_a_journal_is_not_used_in_a_forked_child(tmp_path: Path) -> None:
         code = 1
         try:
             journal.totals()
-        except Exception as error:
+        except JournalError as error:
             code = 0 if "open it again in this one" in str(error) else 2
         finally:
             os._exit(code)

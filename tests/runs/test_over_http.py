@@ -27,7 +27,7 @@ def asks(n: int) -> list[Transcript]:
     return [Transcript(id=f"t{number}", request="do it") for number in range(n)]
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     def __init__(self, response: http.client.HTTPResponse) -> None:
         super().__init__(f"status {response.status}")
         self.status_code = response.status
@@ -43,7 +43,7 @@ def judge_at(url: str, timeout: float = 10.0) -> FunctionEvaluator[Transcript, S
             response = connection.getresponse()
             body = response.read()
         if response.status >= 400:
-            raise Refused(response)
+            raise RefusedError(response)
         return Said(done=body == b"yes")
 
     return FunctionEvaluator("judge", "1", judge, Transcript, Said)

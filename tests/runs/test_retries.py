@@ -48,11 +48,11 @@ class TransportError(Exception):
     pass
 
 
-class ConnectTimeout(TransportError):
+class ConnectTimeout(TransportError):  # noqa: N818  as httpx has it
     pass
 
 
-class TimeoutException(TransportError):
+class TimeoutException(TransportError):  # noqa: N818  as httpx has it
     pass
 
 
@@ -150,12 +150,12 @@ def test_errors_without_a_status_go_by_their_kind(error: Exception, kind: str) -
 
 
 def test_a_status_that_is_none_is_passed_over() -> None:
-    class Odd(Exception):
+    class OddError(Exception):
         status_code = True
         code = "429"
         status = 12345
 
-    assert classify(Odd()).kind == "permanent"
+    assert classify(OddError()).kind == "permanent"
 
 
 @pytest.mark.parametrize("name", ["Retry-After", "retry-after", "RETRY-AFTER"])
@@ -167,11 +167,11 @@ def test_retry_after_is_read_from_headers(name: str, make: Any) -> None:
 
 
 def test_retry_after_is_read_from_the_error() -> None:
-    class RateLimited(Exception):
+    class RateLimitedError(Exception):
         retry_after: Any = 2
 
-    assert classify(RateLimited()) == Fault("throttled", 2.0)
-    assert classify(caused(RuntimeError(), RateLimited())) == Fault("throttled", 2.0)
+    assert classify(RateLimitedError()) == Fault("throttled", 2.0)
+    assert classify(caused(RuntimeError(), RateLimitedError())) == Fault("throttled", 2.0)
 
 
 NOW = datetime(2026, 9, 28, 9, tzinfo=UTC)
@@ -224,14 +224,14 @@ def test_a_servers_wait_is_kept_with_jitter_on_top_and_too_long_a_one_is_not_wai
 
 
 def test_a_hook_knows_more() -> None:
-    class Quota(Exception):
+    class QuotaError(Exception):
         pass
 
     def ours(error: BaseException) -> Fault | None:
-        return Fault("throttled", 9.0) if isinstance(error, Quota) else None
+        return Fault("throttled", 9.0) if isinstance(error, QuotaError) else None
 
     retry = Retry(classify=ours)
-    assert retry.fault(Quota()) == Fault("throttled", 9.0)
+    assert retry.fault(QuotaError()) == Fault("throttled", 9.0)
     assert retry.fault(ValueError()).kind == "permanent"
     assert retry.fault(ConnectionResetError()).kind == "transient"
     assert retry.fault(None).kind == "permanent"

@@ -221,14 +221,15 @@ def test_calls_in_flight_are_waited_for_before_a_mistake_is_raised() -> None:
     judge = Priced(seconds=0.1)
     inputs = [*asks(4), Transcript(id="t1", request="another request")]
 
-    async def main() -> list[Result[Any]]:
-        found = []
-        with pytest.raises(DuplicateError):
-            async for result in evaluate_all(judge, inputs):
-                found.append(result)  # noqa: PERF401  what came before the error is kept
-        return found
+    found: list[Result[Any]] = []
 
-    assert len(asyncio.run(main())) == judge.asked
+    async def main() -> None:
+        async for result in evaluate_all(judge, inputs):
+            found.append(result)  # noqa: PERF401  what came before the error is kept
+
+    with pytest.raises(DuplicateError):
+        asyncio.run(main())
+    assert len(found) == judge.asked == 4
 
 
 def test_first_keeps_the_first_of_two_that_differ() -> None:
@@ -289,14 +290,15 @@ def test_what_reading_the_inputs_raises_is_raised_when_calls_are_back(kind: str)
         for given in broken():
             yield given
 
-    async def main() -> int:
-        count = 0
-        with pytest.raises(OSError, match="the log is gone"):
-            async for _ in evaluate_all(Calls().judge(), broken() if kind == "sync" else broken_later()):
-                count += 1
-        return count
+    found: list[Result[Any]] = []
 
-    assert asyncio.run(main()) == 3
+    async def main() -> None:
+        async for result in evaluate_all(Calls().judge(), broken() if kind == "sync" else broken_later()):
+            found.append(result)  # noqa: PERF401  what came before the error is kept
+
+    with pytest.raises(OSError, match="the log is gone"):
+        asyncio.run(main())
+    assert len(found) == 3
 
 
 def test_inputs_are_read_no_further_than_results_are_taken() -> None:
@@ -409,7 +411,9 @@ def test_a_pending_verdict_is_never_done(tmp_path: Path) -> None:
 
 
 def test_pending_sessions_are_asked_again_and_decided_ones_are_not(tmp_path: Path) -> None:
-    sessions = [Session(id=f"s{h}", activities=[Activity(at=NINE + timedelta(hours=h), role="agent")]) for h in range(3)]
+    sessions = [
+        Session(id=f"s{h}", activities=[Activity(at=NINE + timedelta(hours=h), role="agent")]) for h in range(3)
+    ]
     evaluator = drop_off_evaluator(now=NINE + timedelta(hours=2, minutes=30))
     for calls in (3, 1):
         _, summary = ran(evaluator, sessions, journal=tmp_path / "j.db")

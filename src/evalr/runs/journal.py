@@ -128,7 +128,7 @@ class Journal:
 
     Args:
         path: of the file, which is made where there is none.
-        synchronous: "full" waits until the disk has what was written, so that even a power cut loses nothing that was
+        synchronous: "full" waits until the disk has each result, so that even a power cut loses none that was
             acknowledged; with "normal" a power cut may lose the last seconds, and a killed process still nothing.
 
     Raises:
@@ -144,12 +144,14 @@ class Journal:
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._alive: dict[int, LivenessLock] = {}
+        self._full = synchronous == "full"
+        self._waits_for_disk: bool | None = None
         with self._told("opened"):
             self._connection = sqlite3.connect(
                 self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
             )
             try:
-                self._prepare(synchronous)
+                self._prepare()
             except BaseException:
                 self._connection.close()
                 raise
@@ -252,9 +254,13 @@ class Journal:
             }
 
     @contextmanager
-    def writing(self) -> Iterator[Batch]:
-        """One transaction, in which calls begin and outcomes are added: all of it is written, or none."""
-        with self._writing() as write:
+    def writing(self, *, durable: bool = True) -> Iterator[Batch]:
+        """One transaction, in which calls begin and outcomes are added: all of it is written, or none.
+
+        With `durable`, the disk has it in the end. A killed process loses nothing either way, and what is written later
+        with `durable` takes what came before along.
+        """
+        with self._writing(durable=durable) as write:
             yield Batch(self, write)
 
     # -- the file -----------------------------------------------------------------------------------------------------
@@ -265,7 +271,7 @@ class Journal:
     def _is_alive(self, run: int) -> bool:
         return run in self._alive or is_held(self._lock_path(run))
 
-    def _prepare(self, synchronous: str) -> None:
+    def _prepare(self) -> None:
         execute = self._connection.execute
         tables = execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if tables:
@@ -276,7 +282,6 @@ class Journal:
                 f"{self.path}: SQLite cannot share files between processes there (its journal mode is {mode}, not "
                 "wal); keep the journal on a local disk"
             )
-        execute(f"PRAGMA synchronous = {synchronous}")
         execute("PRAGMA foreign_keys = OFF")  # every reference is written by the one place that knows it
         if not tables:
             with self._writing() as write:
@@ -305,9 +310,12 @@ class Journal:
             yield self._connection.execute
 
     @contextmanager
-    def _writing(self) -> Iterator[Any]:
+    def _writing(self, *, durable: bool = True) -> Iterator[Any]:
         with self._lock, self._told("written"):
             connection = self._connection
+            if self._waits_for_disk != (waits := durable and self._full):
+                connection.execute(f"PRAGMA synchronous = {'full' if waits else 'normal'}")
+                self._waits_for_disk = waits
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection.execute

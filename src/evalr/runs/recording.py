@@ -155,7 +155,10 @@ class JournalRecorder:
             self._loop.call_soon(self._next)  # what else comes in this turn of the loop goes along
 
     def _next(self) -> None:
-        entries, self._entries = self._entries, []
+        # Calls that wait to begin go first, since they need not wait for the disk: outcomes gather in the meantime.
+        beginning = [entry for entry in self._entries if not entry.outcome]
+        entries = beginning or self._entries
+        self._entries = [entry for entry in self._entries if entry.outcome] if beginning else []
         if not entries:
             self._writing = False
             return
@@ -172,7 +175,7 @@ class JournalRecorder:
         done.add_done_callback(report)
 
     def _write(self, entries: list[_Entry]) -> list[Any]:
-        with self._journal.writing() as batch:
+        with self._journal.writing(durable=any(entry.outcome for entry in entries)) as batch:
             return [entry.write(batch) for entry in entries]
 
     def _written(self, entries: list[_Entry], done: ThreadFuture[list[Any]]) -> None:

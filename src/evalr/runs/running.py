@@ -74,6 +74,7 @@ class Run(AsyncIterator[Result[Any]]):
         task.cancel()
         # Not `await task`, which could not tell a cancelled run from a cancelled caller.
         await asyncio.wait([task])
+        self._close_journal()
 
     async def _more(self) -> bool:
         if self._over:
@@ -83,8 +84,11 @@ class Run(AsyncIterator[Result[Any]]):
         if await self._outbox.wait():
             return True
         self._over = True
-        if self._task is not None:
-            await self._task  # raises what ended it
+        try:
+            if self._task is not None:
+                await self._task  # raises what ended it
+        finally:
+            self._close_journal()
         return False
 
     def _begin(self) -> None:
