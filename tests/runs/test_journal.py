@@ -169,7 +169,7 @@ def test_an_empty_file_becomes_a_journal_and_two_may_make_it_at_once(tmp_path: P
     path.touch()
     with Journal(path), Journal(path) as other:
         assert other.totals().calls == 0
-    assert sqlite3.connect(path).execute("PRAGMA application_id").fetchone() == (APPLICATION,)
+        assert other._connection.execute("PRAGMA application_id").fetchone() == (APPLICATION,)
 
 
 def test_how_safe_it_is_has_two_names(tmp_path: Path) -> None:

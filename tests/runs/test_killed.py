@@ -29,7 +29,7 @@ AT_ONCE = 6
 CHILD = """
 import asyncio, json, sys
 from pydantic import BaseModel
-from evalr import FunctionEvaluator, JournalError
+from evalr import FunctionEvaluator
 from evalr.inputs import Transcript
 from evalr.runs import Retry, evaluate_all
 
@@ -145,7 +145,8 @@ def test_killed_five_times_each_item_has_one_verdict_and_only_calls_in_flight_ar
     doubts = Counter(item for item, status in outcomes if status == "in_doubt")
     assert {status for _, status in outcomes} <= {"verdict", "in_doubt"}
     assert all(judge_server.calls[f"t{n}"] - 1 <= doubts[f"t{n}"] for n in range(items))
-    assert judge_server.calls.total() - items <= doubts.total() <= 5 * AT_ONCE
+    # In flight is what has not been written yet: as many as are asked at once, and as many on their way to the disk.
+    assert judge_server.calls.total() - items <= doubts.total() <= 5 * 2 * AT_ONCE
     with Journal(journal) as opened:
         totals = opened.totals()
     assert totals.items == {"verdict": items}
