@@ -5,7 +5,7 @@ from evalr.runs.budget import Budget
 from evalr.runs.journal import Journal, Totals
 from evalr.runs.keys import input_hash
 from evalr.runs.limiter import Limiter
-from evalr.runs.progress import Progress, ProgressLine
+from evalr.runs.progress import Progress, ProgressLine, Watch
 from evalr.runs.retries import Classify, Fault, Retry, classify
 from evalr.runs.running import Inputs, Run, SyncRun, evaluate_all, evaluate_all_sync
 
@@ -23,6 +23,7 @@ __all__ = [
     "RunSummary",
     "SyncRun",
     "Totals",
+    "Watch",
     "classify",
     "evaluate_all",
     "evaluate_all_sync",
