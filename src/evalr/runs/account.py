@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from evalr.estimates.words import duration_words
-from evalr.verdicts import Failure, HandOff, Result, Skip
+from evalr.verdicts import Failure, HandOff, Skip, Verdict
+
+_NAMES = {
+    Verdict.status: "verdicts",
+    Failure.status: "failed",
+    Skip.status: "skipped",
+    HandOff.status: "handed_off",
+}
 
 
 @dataclass(slots=True)
@@ -58,17 +64,11 @@ class RunSummary:
         """How many results there are, of all four kinds."""
         return self.verdicts + self.failed + self.skipped + self.handed_off
 
-    def count(self, result: Result[Any], *, pending: bool, stored: bool) -> None:
-        """Count one result."""
-        if isinstance(result, Failure):
-            self.failed += 1
-        elif isinstance(result, Skip):
-            self.skipped += 1
-        elif isinstance(result, HandOff):
-            self.handed_off += 1
-        else:
-            self.verdicts += 1
-            self.pending += pending
+    def count(self, status: str, *, pending: bool, stored: bool) -> None:
+        """Count one result by its status."""
+        name = _NAMES[status]
+        setattr(self, name, getattr(self, name) + 1)
+        self.pending += pending
         self.from_journal += stored
 
     def count_cost(self, cost: float | None) -> None:

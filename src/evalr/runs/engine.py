@@ -166,12 +166,12 @@ class Engine:
         for job in jobs:
             found = known.get(job.digest)
             if found is not None and stands(found, self._recorder.since, again=self._terms.again):
-                result = self._answer(found, job)
-                if self._terms.replay:
-                    if self.outbox.full():
-                        await self.outbox.put(result)
-                    else:
-                        self.outbox.add(result)
+                if (result := self._answer(found, job)) is None:
+                    continue
+                if self.outbox.full():
+                    await self.outbox.put(result)
+                else:
+                    self.outbox.add(result)
             else:
                 self._open += 1
                 self._idle.clear()
@@ -309,7 +309,7 @@ class Engine:
         except JournalError:
             self._unsaved.append(result)
             raise
-        self._summary.count(result, pending=pending, stored=False)
+        self._summary.count(result.status, pending=pending, stored=False)
         await self.outbox.put(result)
 
     def _line(self, job: Job, result: Result[Any]) -> str | None:
@@ -320,15 +320,13 @@ class Engine:
             self._elsewhere.append(job)
         else:
             result = self._answer(begun, job)
-            if self._terms.replay:
+            if result is not None:
                 await self.outbox.put(result)
 
-    def _answer(self, found: Found, job: Job) -> Result[Any]:
-        """What the journal has."""
-        result = from_text(found.line, job.evaluator.verdict_type, job.repeat)
-        pending = found.status == Verdict.status and found.settled == 1
-        self._summary.count(result, pending=pending, stored=True)
-        return result
+    def _answer(self, found: Found, job: Job) -> Result[Any] | None:
+        """What the journal has, or None where nobody asked to see it."""
+        self._summary.count(found.status, pending=_is_pending_status(found), stored=True)
+        return from_text(found.line, job.evaluator.verdict_type, job.repeat) if self._terms.replay else None
 
     # -- progress -----------------------------------------------------------------------------------------------------
 
@@ -370,6 +368,10 @@ def _stamped(result: Result[Any], job: Job, seconds: float) -> Result[Any]:
 def _is_pending(job: Job, result: Result[Any]) -> bool:
     asked = getattr(job.evaluator, "pending", None)
     return asked is not None and isinstance(result, Verdict) and bool(asked(result.value))
+
+
+def _is_pending_status(found: Found) -> bool:
+    return found.settled == 1 and found.status == Verdict.status
 
 
 def _tokens(job: Job) -> int:

@@ -6,7 +6,6 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Sequence
 from contextlib import aclosing, suppress
-from datetime import datetime
 from time import monotonic
 from typing import Any, Literal, NamedTuple
 
@@ -58,7 +57,8 @@ class Planner:
     def __init__(
         self, evaluators: Sequence[Evaluator[Any, Any]], repeats: int, duplicates: Literal["error", "first"]
     ) -> None:
-        self._evaluators = [(each, each.name, each.version) for each in evaluators]
+        self._evaluators = [(each, each.name, each.version, getattr(each, "as_of", None)) for each in evaluators]
+        self._read_by_all: set[type] = set()
         self._repeats = [None] if repeats == 1 else list(range(1, repeats + 1))
         self._strict = duplicates == "error"
         self._places = Places()
@@ -76,8 +76,10 @@ class Planner:
                 f"input {position} is a {safe_text(type(given).__name__)}, and evaluators read inputs such as Session "
                 "or Transcript"
             )
-        for evaluator, _, _ in self._evaluators:
-            _check_type(evaluator, position, given)
+        if type(given) not in self._read_by_all:
+            for evaluator, *_ in self._evaluators:
+                _check_type(evaluator, position, given)
+            self._read_by_all.add(type(given))
         content = input_hash(given)
         subject = _subject(given)
         place = 1
@@ -89,8 +91,8 @@ class Planner:
             self._again[content] += 1
             place += self._again[content]
         jobs = []
-        for evaluator, name, version in self._evaluators:
-            as_of = _as_of(evaluator, given)
+        for evaluator, name, version, read_as_of in self._evaluators:
+            as_of = None if read_as_of is None else read_as_of(given)
             for repeat in self._repeats:
                 key = Key(subject, name, version, content, repeat or 1, as_of, place)
                 jobs.append(Job(evaluator, given, key, key.digest(), repeat))
@@ -127,12 +129,6 @@ def _check_type(evaluator: Evaluator[Any, Any], position: int, given: Input) -> 
         f"input {position} is a {safe_text(type(given).__name__)}, and evaluator {evaluator.name!r} reads {names}: "
         "pass it only inputs of that type"
     )
-
-
-def _as_of(evaluator: Evaluator[Any, Any], given: Input) -> datetime | None:
-    read = getattr(evaluator, "as_of", None)
-    time: datetime | None = None if read is None else read(given)
-    return time
 
 
 # ---------------------------------------------------------------------------------------------------------------------

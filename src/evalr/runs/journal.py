@@ -51,7 +51,7 @@ CREATE TABLE outcomes (
     call INTEGER PRIMARY KEY REFERENCES calls, item INTEGER NOT NULL REFERENCES items,
     status TEXT NOT NULL, settled INTEGER NOT NULL, cost REAL, line TEXT
 );
-CREATE INDEX outcomes_of_item ON outcomes (item, call);
+CREATE INDEX outcomes_of_item ON outcomes (item, call, settled);
 CREATE TABLE claims (item INTEGER PRIMARY KEY REFERENCES items, run INTEGER NOT NULL REFERENCES runs);
 """
 
@@ -63,8 +63,9 @@ _APPEND_ONLY = "".join(
 )
 
 _LATEST = """
-    SELECT {columns}, max(o.call) FROM items i JOIN outcomes o ON o.item = i.item
-    WHERE o.settled > 0 AND {where} GROUP BY i.item
+    SELECT {columns} FROM items i JOIN outcomes o ON o.call = (
+        SELECT call FROM outcomes WHERE item = i.item AND settled > 0 ORDER BY call DESC LIMIT 1
+    ) WHERE {where}
 """
 
 
@@ -198,11 +199,11 @@ class Journal:
         """
         where = "i.evaluator = ?1 AND i.version = ?2"
         repeats = "SELECT max(j.repeat) FROM items j WHERE j.evaluator = ?1 AND j.version = ?2"
-        columns = f"i.item, o.line, i.repeat, ({repeats})"
+        columns = f"o.line, i.repeat, ({repeats})"
         with self._reading() as read:
             query = _LATEST.format(columns=columns, where=where) + " ORDER BY i.item"
             rows = read(query, (evaluator.name, evaluator.version)).fetchall()
-        for _, line, repeat, repeats, _ in rows:
+        for line, repeat, repeats in rows:
             yield from_text(line, evaluator.verdict_type, repeat if repeats > 1 else None)
 
     # -- what runs call -----------------------------------------------------------------------------------------------
@@ -247,11 +248,9 @@ class Journal:
         if not keys:
             return {}
         where = f"i.key IN ({','.join('?' * len(keys))})"
-        query = _LATEST.format(columns="i.key, o.status, o.settled, o.line", where=where)
+        query = _LATEST.format(columns="i.key, o.call, o.status, o.settled, o.line", where=where)
         with self._reading() as read:
-            return {
-                key: Found(call, status, settled, line) for key, status, settled, line, call in read(query, tuple(keys))
-            }
+            return {key: Found(*found) for key, *found in read(query, tuple(keys))}
 
     @contextmanager
     def writing(self, *, durable: bool = True) -> Iterator[Batch]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from functools import cache
 from hashlib import blake2b
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
@@ -18,8 +18,6 @@ from evalr.inputs import Input
 from evalr.quoting import safe_text
 
 _SIZE = 20
-_encoded = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), sort_keys=True).encode
-
 
 MaybeSubject = tuple[str, str | None, str | None, str | None]
 """As a subject, but the id is None where an input has none."""
@@ -49,8 +47,11 @@ class Key(NamedTuple):
     def digest(self) -> bytes:
         """20 bytes that stand for it."""
         as_of = None if self.as_of is None else self.as_of.astimezone(UTC).isoformat()
-        parts = [*self.subject, self.evaluator, self.version, self.input.hex(), self.repeat, as_of, self.place]
-        return blake2b(_encoded(parts).encode(), digest_size=_SIZE).digest()
+        kind, user, session, name = self.subject
+        texts = (kind, user, session, name, self.evaluator, self.version, as_of)
+        # Each with its length in front, so that no text can run into the next.
+        spelled = "".join(["-" if text is None else f"{len(text)}:{text}" for text in texts])
+        return _digest(f"{spelled}{self.repeat}/{self.place}/{self.input.hex()}")
 
 
 def input_hash(given: Input) -> bytes:
@@ -62,73 +63,123 @@ def input_hash(given: Input) -> bytes:
     Raises:
         InputError: a field holds something whose content cannot be read, such as an object of a class of one's own.
     """
+    parts: list[str] = []
     try:
-        return blake2b(_encoded(_plain(given)).encode(), digest_size=_SIZE).digest()
+        _spell(given, parts.append)
     except RecursionError:
         raise InputError(f"a {safe_text(given.kind)} is nested too deeply to be hashed, or holds itself") from None
+    return _digest("".join(parts))
+
+
+def _digest(spelled: str) -> bytes:
+    return blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=_SIZE).digest()
 
 
 @cache
-def _names(model: type[BaseModel]) -> tuple[str, ...]:
-    return tuple(sorted(model.model_fields))
+def _fields_of(kind: type) -> tuple[tuple[str, str], ...] | None:
+    """The fields of a kind of model and how each is spelled; None where it is none.
+
+    Cached, since a model is not quick to tell.
+    """
+    return tuple((name, f"{name}=") for name in sorted(kind.model_fields)) if issubclass(kind, BaseModel) else None
 
 
-_LEAVES = frozenset({str, int, float, bool, type(None)})
+def _spell(value: Any, put: Callable[[str], object]) -> None:
+    """Spell a value so that no other is spelled alike: each part with its type and, where it has one, its length."""
+    kind: Any = type(value)
+    if kind is str:
+        put(f"s{len(value)}:{value}")
+    elif kind is datetime:
+        put(f"t{(value if value.tzinfo is None or value.tzinfo is UTC else value.astimezone(UTC)).isoformat()};")
+    elif kind is list:
+        put(f"l{len(value)}:")
+        for item in value:
+            _spell(item, put)
+    elif kind is dict:
+        _spell_map(value, put)
+    elif kind in _SCALARS:
+        put(f"x{value:x};" if kind is int else f"{value!r};")
+    elif (names := _fields_of(kind)) is None:
+        _spell_other(value, put)
+    else:
+        _spell_model(value, names, put)
 
 
-def _plain(value: Any) -> Any:
-    """The value as JSON holds it, where what JSON cannot tell apart is marked with its type."""
-    kind = type(value)
-    if kind in _LEAVES:
-        return value
-    if kind is datetime:
-        return "\0t" + (value if value.tzinfo is None or value.tzinfo is UTC else value.astimezone(UTC)).isoformat()
-    if kind is list:
-        return [item if type(item) in _LEAVES else _plain(item) for item in value]
-    if kind is dict:
-        return _mapping(value) if value else value
-    if isinstance(value, BaseModel):
-        # Read field by field, since what is dumped leaves out excluded fields, and those of subclasses.
-        found = {}
-        for name in _names(type(value)):
-            part = getattr(value, name)
-            if part is not None:
-                found[name] = part if type(part) in _LEAVES else _plain(part)
-        return found if not value.model_extra else {**found, **_mapping(value.model_extra)}
-    return _marked(value)
+_SCALARS = frozenset({int, float, bool, type(None)})
 
 
-def _mapping(value: Mapping[Any, Any]) -> Any:
-    if all(type(name) is str for name in value):
-        return {name: _plain(part) for name, part in value.items()}
-    pairs = sorted(([_plain(name), _plain(part)] for name, part in value.items()), key=_encoded)
-    return ["\0map", pairs]
+def _spell_model(value: Any, names: tuple[tuple[str, str], ...], put: Callable[[str], object]) -> None:
+    # Read field by field, since what is dumped leaves out excluded fields, and those of subclasses.
+    held = value.__dict__
+    if len(held) != len(names):  # one of them is read when it is needed
+        held = {name: getattr(value, name) for name, _ in names}
+    put("{")
+    for name, spelled in names:
+        part = held[name]
+        if part is not None:
+            put(spelled)
+            if type(part) is str:
+                put(f"s{len(part)}:{part}")
+            else:
+                _spell(part, put)
+    if value.__pydantic_extra__:
+        _spell_map(value.__pydantic_extra__, put)
+    put("}")
 
 
-def _marked(value: Any) -> Any:
+def _spell_map(value: Mapping[Any, Any], put: Callable[[str], object]) -> None:
+    put(f"m{len(value)}:")
+    if value:
+        for name, part in sorted([(_spelled(name), part) for name, part in value.items()], key=itemgetter(0)):
+            put(name)
+            _spell(part, put)
+
+
+def _spelled(value: Any) -> str:
+    parts: list[str] = []
+    _spell(value, parts.append)
+    return "".join(parts)
+
+
+def _spell_other(value: Any, put: Callable[[str], object]) -> None:
+    name = f"@{type(value).__name__}:"
     if isinstance(value, Mapping):
-        return _mapping(value)
-    if isinstance(value, Enum):
-        return ["\0enum", type(value).__name__, _plain(value.value)]
-    if isinstance(value, set | frozenset):
-        return ["\0set", sorted((_plain(item) for item in value), key=_encoded)]
-    if isinstance(value, tuple):
-        return ["\0tuple", *(_plain(item) for item in value)]
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    if isinstance(value, bytes | bytearray | memoryview):
-        return ["\0bytes", bytes(value).hex()]
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    for basic in (bool, int, float, str):
+        _spell_map(value, put)
+    elif isinstance(value, Enum):
+        put(name)
+        _spell(value.value, put)
+    elif isinstance(value, set | frozenset):
+        put(f"@set{len(value)}:")
+        put("".join(sorted(_spelled(item) for item in value)))
+    elif isinstance(value, tuple):
+        put("@tuple:")
+        _spell(list(value), put)
+    elif isinstance(value, list):
+        _spell(list(value), put)
+    elif isinstance(value, bytes | bytearray | memoryview):
+        put(f"@bytes:{bytes(value).hex()};")
+    elif is_dataclass(value) and not isinstance(value, type):
+        put(name)
+        _spell_map({field.name: getattr(value, field.name) for field in fields(value)}, put)
+    else:
+        put(name)
+        _spell(_basic(value), put)
+
+
+def _basic(value: Any) -> Any:
+    """What an instance of another class stands for, in types that can be spelled."""
+    for basic in (int, float, str):
         if isinstance(value, basic):
-            return _plain(basic(value))
+            return basic(value)
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 
     try:
-        return ["\0" + type(value).__name__, to_jsonable_python(value, inf_nan_mode="constants")]
+        found = to_jsonable_python(value, inf_nan_mode="constants")
     except (PydanticSerializationError, ValueError, TypeError):
+        found = value
+    if type(found) is type(value):
         raise InputError(
             f"an input holds a {safe_text(type(value).__name__)}, whose content cannot be hashed: a journal needs "
             "fields made of texts, numbers, times, lists, maps and models"
-        ) from None
+        )
+    return found
