@@ -83,6 +83,10 @@ class Child:
         self.process.send_signal(signal.SIGKILL)
         self._end()
 
+    def interrupt(self) -> str:
+        self.process.send_signal(signal.SIGINT)
+        return self._end()
+
     def finish(self) -> list[int]:
         self.process.wait(60)
         stderr = self._end()
@@ -186,6 +190,27 @@ def test_a_live_run_takes_over_what_a_killed_one_had_in_hand(judge_server: Any, 
     calls, from_journal, in_doubt, verdicts = second.finish()
     assert (calls, from_journal, in_doubt, verdicts) == (AT_ONCE, 0, AT_ONCE, AT_ONCE)
     assert set(judge_server.calls.values()) == {2}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
+def test_an_interrupted_process_ends_cleanly_and_goes_on_later(judge_server: Any, reply: Any, tmp_path: Path) -> None:
+    journal = tmp_path / "j.db"
+    judge_server.script = lambda item, n: reply(delay=0.05)
+    child = Child(judge_server.url, journal, 60)
+    while len(child.acknowledged()) < 10:
+        time.sleep(0.01)
+    stderr = child.interrupt()
+    assert stderr.strip().endswith("KeyboardInterrupt")
+    assert "never" not in stderr
+    assert "destroyed" not in stderr
+    with Journal(journal) as opened:
+        totals = opened.totals()
+    # Calls that were cancelled are known as such: nothing is in doubt.
+    assert (totals.in_doubt, not totals.items.keys() - {"verdict"}) == (0, True)
+    assert totals.items["verdict"] >= len(child.acknowledged())
+    assert not (tmp_path / "j.db-locks").exists()
+    calls, from_journal, in_doubt, verdicts = Child(judge_server.url, journal, 60).finish()
+    assert (from_journal, calls, in_doubt, verdicts) == (totals.items["verdict"], 60 - from_journal, 0, 60)
 
 
 def test_a_lock_ends_with_its_holder_and_is_not_kept_by_a_forked_child(tmp_path: Path) -> None:

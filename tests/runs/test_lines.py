@@ -186,13 +186,24 @@ class Twice(BaseModel):
         return 2 * number
 
 
+class Apart(BaseModel):
+    done: bool
+
+
+def test_a_value_of_a_subclass_reads_back_as_one() -> None:
+    more = Verdict(More(done=True, why="", more=3), "judge", "1", About("session", "s"))
+    for result in (more, HandOff("unsure", verdict=more)):
+        again = from_text(to_text(result, Plain), Plain)
+        assert again == result
+    with pytest.raises(JournalError, match=r"is a \S*More, which is not defined here: import it first"):
+        from_text(to_text(more, Plain), Twice)
+
+
 def test_what_would_not_read_back_is_refused_before_it_is_lost() -> None:
-    more = Verdict(More(done=True, why=""), "judge", "1", About("session", "s"))
-    with pytest.raises(
-        JournalError, match=r"of session 's' by 'judge'.*is a More, and the evaluator promises a Plain"
-    ) as e:
-        to_text(more, Plain)
-    assert e.value.unsaved == (more,)
+    apart = Verdict(Apart(done=True), "judge", "1", About("session", "s"))
+    with pytest.raises(JournalError, match=r"of session 's' by 'judge' cannot be written.*Apart") as raised:
+        to_text(apart, Plain)
+    assert raised.value.unsaved == (apart,)
     with pytest.raises(JournalError, match="changed when they are validated once more"):
         to_text(Verdict(Twice(done=True, number=1), "judge"), Twice)
     with pytest.raises(JournalError, match="cannot be written"):

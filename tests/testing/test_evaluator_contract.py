@@ -260,6 +260,21 @@ class Changing(Broken):
         return replace(found, value=Forgetful(done=True)) if isinstance(found, Verdict) else found
 
 
+class Renamed(Broken):
+    def pinned(self) -> Any:
+        return judge(name="other")
+
+
+class Mistimed(Broken):
+    def as_of(self, given: Any, /) -> datetime:
+        return NOW
+
+
+class Vague(Broken):
+    def pending(self, value: Any, /) -> str:
+        return "perhaps"
+
+
 BROKEN: list[tuple[str, type[Any]]] = [
     ("test_it_is_an_evaluator", Partial),
     ("test_it_is_an_evaluator", Unreadable),
@@ -275,6 +290,9 @@ BROKEN: list[tuple[str, type[Any]]] = [
     ("test_what_goes_wrong_inside_is_a_result", Guessing),
     ("test_what_goes_wrong_inside_is_a_result", Speechless),
     ("test_another_type_of_input_is_an_error", Obliging),
+    ("test_what_it_tells_runs_is_true", Renamed),
+    ("test_what_it_tells_runs_is_true", Mistimed),
+    ("test_what_it_tells_runs_is_true", Vague),
     ("test_its_results_pickle", Stuck),
     ("test_its_results_pickle", Changing),
 ]

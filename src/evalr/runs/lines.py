@@ -25,21 +25,19 @@ from evalr.verdicts import Failure, HandOff, Result, Skip, Verdict, describe
 def to_text(result: Result[Any], verdict_type: type[BaseModel]) -> str:
     """The line that stands for a result. It leaves out `about.repeat`, which is a part of the key.
 
+    A value of a subclass of the verdict type has the name of its type beside it.
+
     Raises:
-        JournalError: it would not be read back as it is, such as a value of a type that is not the promised one.
+        JournalError: it would not be read back as it is, such as a value of another type than the promised one.
     """
     try:
-        text = _encoded(_fields(result))
-        again = _encoded(_fields(from_text(text, verdict_type)))
+        text = _encoded(_fields(result, verdict_type))
+        again = _encoded(_fields(from_text(text, verdict_type), verdict_type))
     except (TypeError, ValueError, RecursionError, JournalError) as error:
         raise JournalError(f"{_named(result)} cannot be written to a journal: {error}", unsaved=(result,)) from error
-    wrong = _wrong_type(result, verdict_type)
-    if wrong is None and again != text:
+    if again != text:
         wrong = "its values are changed when they are validated once more"
-    if wrong is not None:
-        raise JournalError(
-            f"{_named(result)} would not be read back from a journal as it is: {wrong}", unsaved=(result,)
-        )
+        raise JournalError(f"{_named(result)} would not be read back from a journal: {wrong}", unsaved=(result,))
     return text
 
 
@@ -66,11 +64,19 @@ def _named(result: Result[Any]) -> str:
     return f"the result of {describe(result)} by {quoted(str(result.evaluator))}"
 
 
-def _wrong_type(result: Result[Any], verdict_type: type[BaseModel]) -> str | None:
-    verdict = result.verdict if isinstance(result, HandOff) else result
-    if not isinstance(verdict, Verdict) or type(verdict.value) is verdict_type:
-        return None
-    return f"its value is a {type(verdict.value).__name__}, and the evaluator promises a {verdict_type.__name__}"
+def _name_of(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _kind_named(name: str, verdict_type: type[BaseModel]) -> type[BaseModel]:
+    """The kind of verdict of that name: one that is based on the promised type, the newest where one was replaced."""
+    found: list[type[BaseModel]] = [verdict_type]
+    for kind in found:
+        found += kind.__subclasses__()
+    for kind in reversed(found):
+        if _name_of(kind) == name:
+            return kind
+    raise JournalError(f"a stored verdict is a {safe_text(name)}, which is not defined here: import it first")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -90,7 +96,7 @@ def _number(value: Any) -> Any:
 _encoded = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=_number).encode
 
 
-def _fields(result: Result[Any]) -> dict[str, Any]:
+def _fields(result: Result[Any], verdict_type: type[BaseModel]) -> dict[str, Any]:
     about = None if result.about is None else _about_fields(result.about)
     fields: dict[str, Any] = {
         "type": "result",
@@ -104,6 +110,11 @@ def _fields(result: Result[Any]) -> dict[str, Any]:
     }
     if isinstance(result, Verdict):
         fields["value"] = _value_fields(result.value)
+        kind = type(result.value)
+        if kind is not verdict_type:
+            fields["value_type"] = _name_of(kind)
+            if _kind_named(fields["value_type"], verdict_type) is not kind:
+                raise TypeError(f"there are several types named {fields['value_type']}")
         fields["confidence"] = None if result.confidence is None else dict(result.confidence)
         fields["flags"] = list(result.flags) or None
     elif isinstance(result, Failure):
@@ -111,7 +122,7 @@ def _fields(result: Result[Any]) -> dict[str, Any]:
     else:
         fields["reason"] = result.reason
         if isinstance(result, HandOff) and result.verdict is not None:
-            fields["verdict"] = _fields(result.verdict)
+            fields["verdict"] = _fields(result.verdict, verdict_type)
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -155,7 +166,8 @@ def _result(line: dict[str, Any], verdict_type: type[BaseModel], repeat: int | N
     about = _about(line["about"], repeat) if "about" in line else None
     as_of = _time(get("as_of"))
     if status == "verdict":
-        value = verdict_type.model_validate(line["value"], by_alias=False, by_name=True)
+        kind = _kind_named(line["value_type"], verdict_type) if "value_type" in line else verdict_type
+        value = kind.model_validate(line["value"], by_alias=False, by_name=True)
         evaluator, version = line["evaluator"], line["version"]
         flags = tuple(get("flags", ()))
         return Verdict(value, evaluator, version, about, get("confidence"), get("latency"), get("cost"), as_of, flags)
@@ -166,7 +178,7 @@ def _result(line: dict[str, Any], verdict_type: type[BaseModel], repeat: int | N
         return Skip(line["reason"], *shared)
     if status != "handed_off":
         raise ValueError(status)
-    inner = _result(line["verdict"], verdict_type, repeat) if "verdict" in line else None
+    inner = _result(line["verdict"], verdict_type, None) if "verdict" in line else None
     return HandOff(line["reason"], *shared, inner if isinstance(inner, Verdict) else None)
 
 

@@ -106,7 +106,7 @@ def _itself(about: About, result: object) -> Hashable:
 
 
 def cluster_kinds(keys: Iterable[Hashable], own: int) -> Counter[str]:
-    """How many clusters are users, parents, named by the caller, or (`own`) rows themselves."""
+    """How many clusters are users, parents, named by the caller, inputs judged repeatedly, or (`own`) rows themselves."""
     kinds: Counter[str] = Counter(own=own)
     for key in keys:
         kinds[_cluster_kind(key)] += 1
@@ -117,7 +117,7 @@ def _cluster_kind(key: Hashable) -> str:
     if isinstance(key, str):
         return "user"
     if isinstance(key, tuple) and key[0] == "repeated":
-        return "own"
+        return "repeated"
     return "parent" if isinstance(key, tuple) and len(key) == 1 else "named"
 
 

@@ -382,7 +382,7 @@ class Summary(ABC, Generic[V]):
             counts=counts,
             n=n,
             clusters=total,
-            clustered_by=self._clustered_by(clusters, own, terms),
+            clustered_by=self._clustered_by(clusters, own, terms, n),
             variance=interval.variance,
             bounds=bounds,
             method=interval.method,
@@ -399,10 +399,17 @@ class Summary(ABC, Generic[V]):
             return self.noun
         return self.per if isinstance(self.per, str) else "unit"
 
-    def _clustered_by(self, clusters: Counter[str], own: str | None, terms: Terms) -> dict[str, int]:
-        if own is None and clusters["own"] == sum(clusters.values()):
+    def _clustered_by(self, clusters: Counter[str], own: str | None, terms: Terms, n: int) -> dict[str, int]:
+        alone = clusters["own"] + (clusters["repeated"] if clusters["repeated"] == n else 0)
+        if own is None and alone == sum(clusters.values()):
             return {}  # every row is its own cluster, and has its noun already
-        words = {"user": "user", "parent": self.parent, "named": terms.cluster_word, "own": own or self._row_noun()}
+        words = {
+            "user": "user",
+            "parent": self.parent,
+            "named": terms.cluster_word,
+            "own": own or self._row_noun(),
+            "repeated": "item",
+        }
         found: dict[str, int] = {}
         for kind, word in words.items():
             if clusters[kind]:

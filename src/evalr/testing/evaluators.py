@@ -102,6 +102,27 @@ class EvaluatorContract:
             return
         raise AssertionError(f"it takes an input of type {type(self.foreign).__name__}: {result!r}")
 
+    def test_what_it_tells_runs_is_true(self) -> None:
+        """Its optional parts: `pinned` changes no name, `as_of` is that of its results, `pending` says yes or no.
+
+        A journal keeps results under these, and asks again, or does not, by them.
+        """
+        pinned = getattr(self.evaluator, "pinned", lambda: self.evaluator)()
+        given_by, own = (pinned.name, pinned.version), (self.evaluator.name, self.evaluator.version)
+        expect(given_by == own, f"pinned, it is {given_by}, and otherwise {own}")
+        for given in self.inputs:
+            told: object = getattr(pinned, "as_of", lambda _: None)(given)
+            result: Result[BaseModel] = asyncio.run(pinned.evaluate(given))
+            if hasattr(pinned, "as_of"):
+                expect(
+                    result.as_of == told,
+                    f"the result of {describe(result)} is as of {result.as_of}, and as_of says {told}",
+                )
+            pending = getattr(pinned, "pending", None)
+            if pending is not None and isinstance(result, Verdict):
+                said = pending(result.value)
+                expect(isinstance(said, bool), f"pending gave {said!r} for {result.value!r}, which is no bool")
+
     def test_its_results_pickle(self) -> None:
         """They go to other processes, and come back equal."""
         for result in self._results():
