@@ -108,6 +108,7 @@ abouts = st.builds(
         st.sampled_from([None, "red", "blue", ["red", "green"]]),
         st.sampled_from(["t1", "t2", "t3"]),
     ),
+    repeat=st.none() | st.integers(1, 3),
 )
 results = st.one_of(
     st.builds(

@@ -395,7 +395,7 @@ class Summary(ABC, Generic[V]):
 
     def _row_noun(self) -> str:
         """What one row is called: a folded one is the unit that it stands for."""
-        if self.per is None:
+        if self.per is None or self.per == "id":
             return self.noun
         return self.per if isinstance(self.per, str) else "unit"
 
