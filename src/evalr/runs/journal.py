@@ -143,16 +143,17 @@ class Journal:
         # Whole, since the process may change its folder while runs are alive.
         self.path = Path(os.path.abspath(path))  # noqa: PTH100  a link stays a link
         self._lock = threading.RLock()
+        self._reader_lock = threading.Lock()
         self._process = os.getpid()
         self._alive: dict[int, LivenessLock] = {}
         self._full = synchronous == "full"
         self._waits_for_disk: bool | None = None
         with self._told("opened"):
-            self._connection = sqlite3.connect(
-                self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
-            )
+            self._connection = self._connected()
             try:
                 self._prepare()
+                # What reads has a connection of its own, which never waits for what is written at the same time.
+                self._reader = self._connected()
             except BaseException:
                 self._connection.close()
                 raise
@@ -172,6 +173,7 @@ class Journal:
         """Close the file. What runs have written is in it, whether or not it is closed."""
         with self._lock:
             if os.getpid() == self._process:
+                self._reader.close()
                 self._connection.close()
 
     def totals(self) -> Totals:
@@ -270,6 +272,9 @@ class Journal:
     def _is_alive(self, run: int) -> bool:
         return run in self._alive or is_held(self._lock_path(run))
 
+    def _connected(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+
     def _prepare(self) -> None:
         execute = self._connection.execute
         tables = execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -305,8 +310,8 @@ class Journal:
 
     @contextmanager
     def _reading(self) -> Iterator[Any]:
-        with self._lock, self._told("read"):
-            yield self._connection.execute
+        with self._reader_lock, self._told("read"):
+            yield self._reader.execute
 
     @contextmanager
     def _writing(self, *, durable: bool = True) -> Iterator[Any]:
