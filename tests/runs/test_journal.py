@@ -237,6 +237,13 @@ def test_results_are_those_of_one_evaluator_and_version_the_latest_of_each(journ
     assert (totals.items, totals.calls, totals.in_doubt) == ({"verdict": 3}, 5, 0)
 
 
+def test_the_journal_gives_its_results_without_the_inputs(tmp_path: Path) -> None:
+    inputs = [Transcript(id=f"t{n}", request="r") for n in range(1500)]
+    results = list(evaluate_all_sync(judge, inputs, journal=tmp_path / "j.db", repeats=2))
+    with Journal(tmp_path / "j.db") as journal:
+        assert sorted(journal.results(judge), key=repr) == sorted(results, key=repr)
+
+
 def test_totals_tell_pending_from_done(journal: Journal) -> None:
     unsure = FunctionEvaluator(
         "judge",

@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
-from evalr import FunctionEvaluator, JournalError
-from evalr.inputs import Transcript
+from evalr import JournalError
 from evalr.runs import Journal
 from evalr.runs.locks import LivenessLock, is_held
 
@@ -243,10 +241,6 @@ def test_a_lock_ends_with_its_holder_and_is_not_kept_by_a_forked_child(tmp_path:
     assert not path.parent.exists()
 
 
-class Said(BaseModel):
-    done: bool
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_journal_is_not_used_in_a_forked_child(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
@@ -262,13 +256,3 @@ def test_a_journal_is_not_used_in_a_forked_child(tmp_path: Path) -> None:
     assert os.waitpid(child, 0)[1] == 0
     assert journal.totals().calls == 0
     journal.close()
-
-
-def test_the_journal_gives_its_results_without_the_inputs(tmp_path: Path) -> None:
-    from evalr.runs import evaluate_all_sync
-
-    judge = FunctionEvaluator("judge", "1", lambda given: Said(done=True), Transcript, Said, inline=True)
-    inputs = [Transcript(id=f"t{n}", request="r") for n in range(5)]
-    results = list(evaluate_all_sync(judge, inputs, journal=tmp_path / "j.db"))
-    with Journal(tmp_path / "j.db") as journal:
-        assert sorted(journal.results(judge), key=repr) == sorted(results, key=repr)

@@ -755,6 +755,21 @@ def test_the_sync_twin_works_inside_and_outside_a_running_loop(tmp_path: Path) -
     assert once() == asyncio.run(in_a_notebook()) == sorted(f"t{n}" for n in range(20))
 
 
+def test_a_sync_run_that_is_left_early_ends_by_itself(tmp_path: Path) -> None:
+    judge = Priced(seconds=0.01)
+    for _ in evaluate_all_sync(judge, asks(1000), journal=tmp_path / "j.db"):
+        break
+    gc.collect()
+    for _ in range(500):
+        if not (tmp_path / "j.db-locks").exists():
+            break
+        time.sleep(0.01)
+    assert not (tmp_path / "j.db-locks").exists()
+    asked = judge.asked
+    time.sleep(0.1)
+    assert judge.asked == asked < 1000
+
+
 def test_the_sync_twin_raises_what_the_run_raises_and_can_be_left() -> None:
     with pytest.raises(InputError, match="input 1 is a str"):
         list(evaluate_all_sync(Calls().judge(), [*asks(1), "text"]))

@@ -199,14 +199,20 @@ class Journal:
 
         Those of other versions of it are not among them. Where a reading time matters, every reading is.
         """
-        where = "i.evaluator = ?1 AND i.version = ?2"
-        repeats = "SELECT max(j.repeat) FROM items j WHERE j.evaluator = ?1 AND j.version = ?2"
-        columns = f"o.line, i.repeat, ({repeats})"
+        own = (evaluator.name, evaluator.version)
         with self._reading() as read:
-            query = _LATEST.format(columns=columns, where=where) + " ORDER BY i.item"
-            rows = read(query, (evaluator.name, evaluator.version)).fetchall()
-        for line, repeat, repeats in rows:
-            yield from_text(line, evaluator.verdict_type, repeat if repeats > 1 else None)
+            most = read("SELECT max(repeat) FROM items WHERE evaluator = ? AND version = ?", own).fetchone()[0]
+        where = "i.item > ? AND i.evaluator = ? AND i.version = ?"
+        query = _LATEST.format(columns="i.item, o.line, i.repeat", where=where) + " ORDER BY i.item LIMIT 1000"
+        last = 0
+        while True:
+            with self._reading() as read:
+                rows = read(query, (last, *own)).fetchall()
+            if not rows:
+                return
+            last = rows[-1][0]
+            for _, line, repeat in rows:
+                yield from_text(line, evaluator.verdict_type, repeat if most > 1 else None)
 
     # -- what runs call -----------------------------------------------------------------------------------------------
 
