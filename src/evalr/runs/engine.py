@@ -53,7 +53,7 @@ class Engine:
     def __init__(
         self, planner: Planner, inputs: Iterable[Any] | AsyncIterable[Any], ledger: Ledger, terms: Terms
     ) -> None:
-        self.outbox = Outbox(max(256, 2 * terms.limiter.at_once))
+        self.outbox = Outbox(max(64, 2 * terms.limiter.at_once))
         self._summary = RunSummary()
         self._planner = planner
         self._inputs = inputs

@@ -17,7 +17,7 @@ from evalr.runs.keys import Key, MaybeSubject, input_hash
 from evalr.runs.places import Places
 from evalr.verdicts import Failure, describe
 
-BATCH = 128
+BATCH = 32
 """Inputs that are taken together where they are there: enough to look them up quickly, few enough to hold."""
 
 TURN = 0.005
