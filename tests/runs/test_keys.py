@@ -162,7 +162,7 @@ def test_what_a_dump_leaves_out_counts() -> None:
 
 
 def test_a_text_that_is_read_when_it_is_needed_counts_as_itself() -> None:
-    stored = StoredRevision.of(lambda: "one", name="1", at=NINE, role="agent", attributes={"agent": "a"})
+    stored = StoredRevision.of(lambda: "one", id="1", at=NINE, role="agent", attributes={"agent": "a"})
     read_late = HISTORY.model_copy(update={"revisions": [stored]})
     assert input_hash(read_late) == input_hash(HISTORY)
 
