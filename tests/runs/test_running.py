@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
+import io
 import threading
 import time
 import tracemalloc
@@ -32,7 +34,18 @@ from evalr import (
 )
 from evalr.inputs import Activity, Session, Transcript
 from evalr.measures import drop_off_evaluator
-from evalr.runs import Budget, Journal, Limiter, Progress, Retry, Run, RunSummary, evaluate_all, evaluate_all_sync
+from evalr.runs import (
+    Budget,
+    Journal,
+    Limiter,
+    Progress,
+    ProgressLine,
+    Retry,
+    Run,
+    RunSummary,
+    evaluate_all,
+    evaluate_all_sync,
+)
 
 NINE = datetime(2026, 9, 28, 9, tzinfo=UTC)
 NO_WAIT = Retry(first=0)
@@ -806,6 +819,29 @@ def test_a_total_counts_evaluators_and_repeats() -> None:
     assert (seen[-1].done, seen[-1].total) == (6, 6)
     ran(Calls().judge(), iter(asks(3)), progress=seen.append)
     assert seen[-1].total is None
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_a_line_and_gets_its_cursor_back_however_the_run_ends() -> None:
+    for inputs in (asks(20), [*asks(20), "no input"]):
+        terminal, threads = Terminal(), threading.active_count()
+        with contextlib.suppress(InputError):
+            ran(Priced(seconds=0.01), inputs, progress=ProgressLine("my [bold]judge", terminal), total=20)
+        shown = terminal.getvalue()
+        assert "my [bold]judge" in shown
+        assert "20 of 20" in shown
+        assert shown.count("\x1b[?25h") == shown.count("\x1b[?25l") == 1
+        assert threading.active_count() <= threads
+
+
+def test_where_nobody_looks_no_line_is_shown() -> None:
+    file = io.StringIO()
+    ran(Priced(), asks(3), progress=ProgressLine(file=file))
+    assert file.getvalue() == ""
 
 
 def test_a_callback_that_raises_ends_the_run() -> None:
