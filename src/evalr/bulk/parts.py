@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from evalr.bulk.processes import Processes
 from evalr.bulk.worker import Account, Before, Job
@@ -49,15 +50,14 @@ def read_parts(
 
 def _before(log: Log, reading: Reading, known: Sequence[array[int]], found: Account | RecordError) -> Before | None:
     """What came before a part, where that would have made a difference to what was found in it."""
-    import numpy as np
-
-    hashes = np.sort(np.concatenate([np.frombuffer(each, dtype=np.int64) for each in known]))
-    if isinstance(found, Account):  # else it stopped, perhaps not at the first: it knows of no subject that comes again
-        own = np.frombuffer(found.hashes, dtype=np.int64)
+    every = chain.from_iterable(known)
+    if isinstance(found, Account):
         # Some are named twice now: read again, these are known already, and no others are met that are known.
-        hashes = own[hashes[np.searchsorted(hashes[:-1], own)] == own] if len(hashes) else hashes
-        if not (len(hashes) or found.unsure or _too_many_names(log, found.log)):
+        hashes = array("q", set(found.hashes).intersection(every))
+        if not (hashes or found.unsure or _too_many_names(log, found.log)):
             return None
+    else:  # it stopped, perhaps not at the first that is refused: it knows of no subject that comes again
+        hashes = array("q", every)
     names = tuple(list(counts) for counts in _names(log))
     return Before(hashes.tobytes(), names, tuple(track.marked for track in reading.tracks))
 

@@ -45,7 +45,9 @@ class Counts:
             self._loose = Moments(clusters + (m > 0), rows + 1, ys + y, ms + m, yy + y * y, ym + y * m, mm + m * m)
         else:
             self._reach(number)
-            self._put(number, y, m, 1)
+            self._y[number] += y
+            self._m[number] += m
+            self._rows[number] += 1
 
     def _reach(self, number: int) -> None:
         """Have a place for a number."""
@@ -53,11 +55,6 @@ class Counts:
         if missing > 0:
             for sums in (self._y, self._m, self._rows):
                 sums.extend(repeat(0, missing))
-
-    def _put(self, number: int, y: Exact, m: Exact, rows: int) -> None:
-        self._y[number] += y
-        self._m[number] += m
-        self._rows[number] += rows
 
     def extend(self, rows: Sequence[tuple[Exact, Exact]], clusters: Clusters) -> None:
         """Add many rows (y, m)."""
@@ -86,9 +83,11 @@ class Counts:
         self._loose = self._loose.merge(other._loose)
         numbers = self._numbering.of(other._numbering)
         self._reach(max(numbers))
+        y_sums, m_sums, row_counts = self._y, self._m, self._rows
         for number, y, m, rows in zip(numbers, other._y, other._m, other._rows, strict=False):
-            if rows:
-                self._put(number, y, m, rows)
+            y_sums[number] += y
+            m_sums[number] += m
+            row_counts[number] += rows
 
     def loose_clusters(self) -> int:
         """How many rows without a cluster count as one of their own."""
