@@ -44,7 +44,7 @@ def receive_reading(file: IO[bytes], numbering: Numbering) -> Reading:
 
     The tracks are read when they are asked for, once.
     """
-    own = Numbering()
+    own = numbering if numbering.is_empty() else Numbering()  # the first one's numbers are right as they are
     while keys := pickle.load(file):
         numbering.take(own, keys)
     reading: Reading = _receive(own, file)

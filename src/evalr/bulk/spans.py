@@ -11,9 +11,13 @@ from evalr.logs.lines import Span, check_head
 
 PIECE = 1 << 20
 
+LARGER = 0.04
+"""How much larger each part is than the one before it, as a share of the first: what is found in one is put together
+with the others while the next is still read."""
+
 
 def spans_of(path: Path, processes: int) -> list[Span]:
-    """About equal parts of a file, at most one for each process, each of whole lines; none where it cannot be cut.
+    """Parts of a file, at most one for each process, each of whole lines; none where it cannot be cut.
 
     A file that is compressed, or is no file at all, cannot be cut.
 
@@ -30,8 +34,9 @@ def spans_of(path: Path, processes: int) -> list[Span]:
             check_head(path, head)
             size = file.seek(0, 2)
             places = [0]
+            weights = [1 + LARGER * number for number in range(processes)]
             for number in range(1, processes):
-                place = size * number // processes
+                place = int(size * sum(weights[:number]) / sum(weights))
                 if place > places[-1]:  # one long line is not read again for each place in it
                     places.append(_line_begin(file, place, size))
     except OSError as error:

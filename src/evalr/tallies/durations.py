@@ -72,7 +72,10 @@ class Durations:
         """Add all rows of another part."""
         self.after.extend(other.after)
         self.end.extend(other.end)
-        self._numbers.extend(map(self._numbering.of(other._numbering).__getitem__, other._numbers))
+        if other._numbering is self._numbering:
+            self._numbers.extend(other._numbers)
+        else:
+            self._numbers.extend(map(self._numbering.of(other._numbering).__getitem__, other._numbers))
 
     def __len__(self) -> int:
         return len(self.after)

@@ -34,17 +34,30 @@ class Numbering:
             self.keys.append(key)
         return number
 
-    def of(self, other: Numbering) -> array[int]:
+    def of(self, other: Numbering) -> Sequence[int]:
         """The number here of each number there; clusters that are new get one."""
+        if other is self:
+            return range(len(self.keys))
+        return self._of(other)
+
+    def _of(self, other: Numbering) -> array[int]:
         if self._translated is None or self._translated[0]() is not other:
             self._translated = ref(other), array("i")  # several tallies ask for the same
         numbers = self._translated[1]
         numbers.extend(map(self.number, islice(other.keys, len(numbers), None)))
         return numbers
 
+    def is_empty(self) -> bool:
+        """Whether no cluster has a number yet."""
+        return len(self.keys) == 1
+
     def take(self, other: Numbering, keys: Sequence[Hashable]) -> None:
         """Number more clusters of another numbering, which need not know their keys: `of` knows their numbers."""
-        self.of(other).extend(map(self.number, keys))
+        if other is self:
+            for key in keys:
+                self.number(key)
+            return
+        self._of(other).extend(map(self.number, keys))
         other.keys.extend(repeat(None, len(keys)))
 
     def __getstate__(self) -> list[Hashable | None]:
