@@ -828,14 +828,16 @@ class Terminal(io.StringIO):
 
 def test_a_terminal_shows_a_line_and_gets_its_cursor_back_however_the_run_ends() -> None:
     for inputs in (asks(20), [*asks(20), "no input"]):
-        terminal, threads = Terminal(), threading.active_count()
+        terminal, threads = Terminal(), set(threading.enumerate())
         with contextlib.suppress(InputError):
             ran(Priced(seconds=0.01), inputs, progress=ProgressLine("my [bold]judge", terminal), total=20)
         shown = terminal.getvalue()
         assert "my [bold]judge" in shown
         assert "20 of 20" in shown
         assert shown.count("\x1b[?25h") == shown.count("\x1b[?25l") == 1
-        assert threading.active_count() <= threads
+        for thread in set(threading.enumerate()) - threads:
+            thread.join(timeout=5)  # the terminal's refresher is told to stop, and may still be waking up to do so
+            assert not thread.is_alive()
 
 
 def test_where_nobody_looks_no_line_is_shown() -> None:
