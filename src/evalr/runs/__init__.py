@@ -8,6 +8,7 @@ from evalr.runs.limiter import Limiter
 from evalr.runs.progress import Progress, ProgressLine, Watch
 from evalr.runs.retries import Classify, Fault, Retry, classify
 from evalr.runs.running import Inputs, Run, SyncRun, evaluate_all, evaluate_all_sync
+from evalr.runs.sampling import Sample, Strata, Stratum, sample, sampled, stratified_sample
 
 __all__ = [
     "Budget",
@@ -21,6 +22,9 @@ __all__ = [
     "Retry",
     "Run",
     "RunSummary",
+    "Sample",
+    "Strata",
+    "Stratum",
     "SyncRun",
     "Totals",
     "Watch",
@@ -28,4 +32,7 @@ __all__ = [
     "evaluate_all",
     "evaluate_all_sync",
     "input_hash",
+    "sample",
+    "sampled",
+    "stratified_sample",
 ]
