@@ -22,17 +22,20 @@ from evalr.estimates.estimate import Estimate, Groups, Trend
 from evalr.estimates.folds import Fold, pass_k
 from evalr.evaluators import Evaluator, Fallback, FunctionEvaluator
 from evalr.fields import Field, verdict_fields
-from evalr.inputs import About
+from evalr.inputs import About, Assignment
 from evalr.summaries import Key, Mean, Per, Rate, Summary, TimeTo
 from evalr.tallies.tally import Tally
 from evalr.verdicts import Duplicates, Failure, HandOff, Result, Score, Skip, Verdict, one_per_subject, scores, tag
 
 if TYPE_CHECKING:
+    from evalr.estimates.lift import Allocation, Lift
     from evalr.reports.report import Report, report
 
 __all__ = [
     "About",
+    "Allocation",
     "AmbiguousLogError",
+    "Assignment",
     "Bucket",
     "DuplicateError",
     "Duplicates",
@@ -50,6 +53,7 @@ __all__ = [
     "InputError",
     "JournalError",
     "Key",
+    "Lift",
     "LogError",
     "Mean",
     "MissingExtraError",
@@ -79,10 +83,18 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """The report stands on everything else, so it is imported when it is asked for."""
-    if name in ("Report", "report"):
-        from evalr.reports import report as room
+_LATER = {
+    "Allocation": "evalr.estimates.lift",
+    "Lift": "evalr.estimates.lift",
+    "Report": "evalr.reports.report",
+    "report": "evalr.reports.report",
+}
+"""What stands on much else is imported when it is asked for."""
 
-        return getattr(room, name)
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        from importlib import import_module
+
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

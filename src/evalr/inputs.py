@@ -112,6 +112,29 @@ class Input(BaseModel):
         return None
 
 
+class Assignment(BaseModel):
+    """A user's arm as assigned, before any filter: what the sample-ratio check counts.
+
+    Attributes:
+        user: who was assigned.
+        arm: such as "treatment" or "control"; None where it is not known.
+        session: where sessions are assigned rather than users, which one.
+        at: when.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    user: Name | None = None
+    arm: Name | None = None
+    session: Name | None = None
+    at: Time | None = None
+
+    @property
+    def assigned(self) -> tuple[str | None, str | None]:
+        """What was assigned: (user, None), or (user, session)."""
+        return self.user, self.session
+
+
 Clock = Callable[[], datetime]
 Now = datetime | Clock
 

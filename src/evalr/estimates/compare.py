@@ -231,6 +231,42 @@ def incidence_difference(
     return Difference(value, interval, p, "mover-inverted/1", None, correlation)
 
 
+def incidence_ratio(
+    treatment: Incidence,
+    control: Incidence,
+    *,
+    level: float = 0.95,
+    correlation: float = 0.0,
+    still_open: bool = False,
+) -> Difference:
+    """The relative lift of two shares ended by a time, or with `still_open` of their complements: as `relative_lift`.
+
+    MOVER over the arms' own limits, so p is that of the difference. Arguments and errors as `incidence_difference`.
+    """
+    apart = incidence_difference(treatment, control, level=level, correlation=correlation)
+    if apart.value is None or treatment.value is None or control.value is None:
+        return apart
+    arms = [_incidence_limits(arm, level) for arm in (treatment, control)] if apart.interval.low is not None else []
+    values = [1 - arm.value if still_open else arm.value for arm in (treatment, control) if arm.value is not None]
+    if values[1] <= 0:
+        return Difference(None, no_interval(CONTROL_NOT_POSITIVE), None, "none")
+    value = values[0] / values[1] - 1
+    if not arms:
+        return apart._replace(value=value)
+    if still_open:
+        arms = [(1 - high, 1 - share, 1 - low) for low, share, high in arms]
+    low, high = ratio_limits(arms[0], arms[1], correlation)
+    low, high = around(low - 1, value, high - 1, floor=-1.0, ceiling=math.inf)
+    one, other = treatment.interval.variance or 0.0, control.interval.variance or 0.0
+    ratio = value + 1
+    variance = (one + ratio * (ratio * other - 2 * correlation * math.sqrt(one * other))) / values[1] ** 2
+    method = f"ratio-{_joint_method(treatment.interval, control.interval, correlation)}"
+    highest = None if high == math.inf else high
+    return apart._replace(
+        value=value, interval=Interval(low, highest, max(0.0, variance), method, None, apart.interval.reason)
+    )
+
+
 def relative_lift(
     treatment: Moments,
     control: Moments,

@@ -135,6 +135,24 @@ def incidence(
     return _incidence(rows, table, at, unit)
 
 
+def influences(after: NDArray[float64], end: NDArray[int8], cluster: NDArray[Any], *, at: float) -> dict[int, float]:
+    """What the rows of each cluster do to the share ended by `at`, by the cluster's number; they sum to 0.
+
+    Their squares sum to the robust variance, but for G / (G - 1). Clusters that do nothing to it may be left out.
+    """
+    import numpy as np
+
+    rows = _rows(after, end, None, 0.95)
+    rows = rows._replace(cluster=np.unique(cluster, return_inverse=True)[1])
+    rows = rows._replace(sizes=np.bincount(rows.cluster)) if rows.cluster is not None else rows
+    table = _table(rows)
+    k = int(np.searchsorted(table.times, at, side="right")) - 1
+    if rows.cluster is None or table.place is None or k < 0:
+        return {}
+    sums = _influences(rows, rows.cluster, table.place, table, k)
+    return dict(zip(np.unique(cluster).tolist(), sums.tolist(), strict=True))
+
+
 def quantile(
     after: NDArray[float64],
     end: NDArray[int8],
@@ -513,8 +531,19 @@ def _clustered_variances(
 ) -> tuple[float, float]:
     """Influences summed within clusters, squared and summed, times G / (G - 1); and the same after padding.
 
+    Around another share a row's influence moves by the difference times the row's part of all rows.
+    """
+    sums = _influences(rows, cluster, places, table, k)
+    share, clusters = float(table.share[k]), rows.clusters
+    moved = sums + (share - padded_share(share, clusters)) / len(rows.after) * rows.sizes
+    robust, around_padded = (math.fsum((each * each).tolist()) for each in (sums, moved))
+    return robust * clusters / (clusters - 1), padded_variance(share, clusters, around_padded)
+
+
+def _influences(rows: _Rows, cluster: NDArray[Any], places: NDArray[int32], table: _Table, k: int) -> NDArray[float64]:
+    """What each cluster does to the share at the table's time `k`, by its number.
+
     The influence of a row is what its end does to the share, less what was expected of it while it was at risk.
-    Around another share it moves by the difference times the row's part of all rows.
     """
     import numpy as np
 
@@ -532,11 +561,8 @@ def _clustered_variances(
         influence *= grid
         np.rint(influence, out=influence)
         sums += np.bincount(cluster[part], weights=influence, minlength=len(sums))
-    sums = sums / grid
-    share, clusters = float(table.share[k]), rows.clusters
-    moved = sums + (share - padded_share(share, clusters)) / len(rows.after) * rows.sizes
-    robust, around_padded = (math.fsum((each * each).tolist()) for each in (sums, moved))
-    return robust * clusters / (clusters - 1), padded_variance(share, clusters, around_padded)
+    summed: NDArray[float64] = sums / grid
+    return summed
 
 
 def _by_place(table: _Table, k: int) -> tuple[NDArray[float64], dict[int, NDArray[float64]]]:

@@ -7,8 +7,9 @@ from datetime import timedelta
 from math import floor, inf, isfinite, log10
 from typing import Literal
 
-Unit = Literal["share", "seconds"] | str
-"""What an estimate's value is in: a share of 0..1, seconds, or any other word, such as "turns"."""
+Unit = Literal["share", "points", "change", "seconds"] | str
+"""What an estimate's value is in: a share of 0..1, a difference of shares, a relative change, seconds, or any other
+word, such as "turns"."""
 
 _SIZES = ((86_400, "d"), (3_600, "h"), (60, "m"))
 _PAIRS = ((1, 60, 60, "m", "s"), (60, 60, 24, "h", "m"), (3_600, 24, inf, "d", "h"))
@@ -59,8 +60,8 @@ def value_words(value: float | None, unit: Unit) -> str:
     """A value in its unit: `94.2%`, `2m 10s`, `3.41`; an em dash where there is none."""
     if value is None:
         return "—"
-    if unit == "share":
-        return f"{share_digits(value)}%"
+    if unit in _PERCENT:
+        return f"{_percent_digits(value, unit)}{_PERCENT[unit]}"
     if unit == "seconds":
         return duration_words(value)
     return number_words(value)
@@ -70,11 +71,24 @@ def interval_words(low: float | None, high: float | None, unit: Unit) -> str:
     """An interval in brackets; `…` stands for a limit that the log does not reach, and no interval is empty."""
     if low is None and high is None:
         return ""
-    if unit == "share":
-        limits = ["…" if limit is None else share_digits(limit) for limit in (low, high)]
+    if unit in _PERCENT:
+        limits = ["…" if limit is None else _percent_digits(limit, unit) for limit in (low, high)]
     else:
         limits = ["…" if limit is None else value_words(limit, unit) for limit in (low, high)]
     return f"[{limits[0]}, {limits[1]}]"
+
+
+_PERCENT = {"share": "%", "points": "pp", "change": "%"}
+
+
+def _percent_digits(value: float, unit: Unit) -> str:
+    digits = share_digits(value)
+    return f"+{digits}" if unit != "share" and value > 0 else digits
+
+
+def p_words(p: float) -> str:
+    """`p = 0.034`, `p < 0.001`."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 def share_digits(value: float) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from math import isfinite
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from evalr.errors import InputError
 from evalr.estimates.estimate import Estimate
@@ -18,6 +17,9 @@ from evalr.tallies.counts import Counts, Units
 from evalr.tallies.moments import Exact, Moments, exact
 from evalr.tallies.tally import Entry
 from evalr.verdicts import V
+
+if TYPE_CHECKING:
+    from evalr.summaries.comparing import Comparison
 
 _LARGEST = 1e100
 """Sums of squares of larger numbers leave the range of floating point."""
@@ -106,14 +108,7 @@ class Mean(Summary[V]):
     def _estimate(self, entry: Entry[Any], terms: Terms) -> Estimate:
         from evalr.estimates.mean import mean_interval
 
-        counts, left_out = entry.cells, Counter[str]()
-        if self.fold is not None:
-            counts = Counts()
-            for total, weight, _, cluster in entry.cells.rows.values():
-                if weight:
-                    counts.add(Fraction(total) / weight, 1, cluster)
-                else:
-                    left_out["without a value"] += 1
+        counts, without = (entry.cells, 0) if self.fold is None else _fold(entry.cells)
         moments = counts.moments()
         return self._finished(
             entry,
@@ -125,9 +120,16 @@ class Mean(Summary[V]):
             n=moments.rows,
             clusters=cluster_kinds(counts.clusters, counts.loose_clusters()),
             bounds=self._where_it_could_lie(moments, entry),
-            also_left_out=left_out,
+            also_left_out={"without a value": without},
             worth=None if self.weight is None else moments.kish,
         )
+
+    def _compare(self, treatment: Entry[Any], control: Entry[Any], level: float, interval: str) -> Comparison:
+        from evalr.summaries.comparing import compared_means
+
+        arms = (treatment.cells, control.cells)
+        first, second = arms if self.fold is None else (_fold(each)[0] for each in arms)
+        return compared_means((first, second), self.bounds, self.unit, level, interval)
 
     def _where_it_could_lie(self, moments: Moments, entry: Entry[Any]) -> tuple[float, float] | None:
         if not entry.unknown:
@@ -137,3 +139,14 @@ class Mean(Summary[V]):
         low, high = (exact(bound) * entry.unknown for bound in self.bounds)
         total = Fraction(moments.m + entry.unknown)
         return float((moments.y + low) / total), float((moments.y + high) / total)
+
+
+def _fold(units: Units) -> tuple[Counts, int]:
+    """The mean of each unit, and how many have none."""
+    folded, without = Counts(), 0
+    for total, weight, _, cluster in units.rows.values():
+        if weight:
+            folded.add(Fraction(total) / weight, 1, cluster)
+        else:
+            without += 1
+    return folded, without

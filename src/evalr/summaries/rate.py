@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalr.errors import InputError
 from evalr.estimates.estimate import Estimate
@@ -20,6 +20,13 @@ from evalr.tallies.moments import Exact
 from evalr.tallies.numbering import Clusters
 from evalr.tallies.tally import Entry
 from evalr.verdicts import V
+
+if TYPE_CHECKING:
+    from evalr.summaries.comparing import Comparison
+
+
+_HIT_OR_MISS = ("any", "all", "flip")
+"""The folds that leave a unit as a hit or a miss; others leave a share."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +134,18 @@ class Rate(Summary[V]):
             bounds=(0.0, 1.0) if entry.unknown_weight else share_bounds(moments.y, moments.m, entry.unknown),
         )
 
+    def _compare(self, treatment: Entry[Any], control: Entry[Any], level: float, interval: str) -> Comparison:
+        from evalr.summaries.comparing import compared_means, compared_rates
+
+        if self.fold is None:
+            units = (treatment.counted, control.counted)
+            return compared_rates((treatment.cells, control.cells), units, level, interval)
+        fold = fold_function(self.fold)
+        sums = (_fold(treatment.cells, fold), _fold(control.cells, fold))
+        if self.fold in _HIT_OR_MISS:
+            return compared_rates(sums, (None, None), level, interval)
+        return compared_means(sums, (0, 1), "points", level, interval)
+
     def _folded(self, entry: Entry[Units], fold: Callable[[Exact, Exact], Exact | str], terms: Terms) -> Estimate:
         folded, left_out = Counts(), Counter[str]()
         lowest, highest, could_count = Fraction(0), Fraction(0), 0
@@ -147,7 +166,7 @@ class Rate(Summary[V]):
         if could_count:
             bounds = (float(lowest / could_count), float(highest / could_count))
         moments = folded.moments()
-        if self.fold in ("any", "all", "flip"):
+        if self.fold in _HIT_OR_MISS:
             interval = rate_interval(moments, level=terms.level, method=self.method)
         else:
             from evalr.estimates.mean import mean_interval
@@ -165,3 +184,13 @@ class Rate(Summary[V]):
             bounds=(0.0, 1.0) if entry.unknown_weight else bounds,
             also_left_out=left_out,
         )
+
+
+def _fold(units: Units, fold: Callable[[Exact, Exact], Exact | str]) -> Counts:
+    """One row for each unit that has a value."""
+    folded = Counts()
+    for hits, total, _, cluster in units.rows.values():
+        value = fold(hits, total)
+        if not isinstance(value, str):
+            folded.add(value, 1, cluster)
+    return folded

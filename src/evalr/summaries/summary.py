@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from datetime import tzinfo
 from fractions import Fraction
-from typing import Any, Generic, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self
 
 from pydantic import BaseModel
 
@@ -17,7 +17,7 @@ from evalr.estimates.buckets import Bucket, TimeBucket, buckets_between
 from evalr.estimates.estimate import Estimate, Groups, Status, Trend
 from evalr.estimates.interval import Interval
 from evalr.estimates.words import Unit, choice_words
-from evalr.inputs import About, Input
+from evalr.inputs import About, Assignment, Input
 from evalr.quoting import quoted
 from evalr.summaries.columns import Columns
 from evalr.summaries.keys import Key, Per, Place, cluster_reader, group_reader, key_words, unit_reader
@@ -26,6 +26,10 @@ from evalr.tallies.moments import Exact, exact
 from evalr.tallies.numbering import Clusters
 from evalr.tallies.tally import Entry, Tally
 from evalr.verdicts import NO_VERDICT, Duplicates, Result, V, Verdict, about_of, one_per_subject
+
+if TYPE_CHECKING:
+    from evalr.estimates.lift import Lift
+    from evalr.summaries.comparing import Comparison
 
 PENDING = "pending"
 UNKNOWN = "unknown"
@@ -156,6 +160,64 @@ class Summary(ABC, Generic[V]):
             names.append(None)
         return Trend(bucket, {name: summary._group(tally, name, level, mix_versions) for name in names})
 
+    def lift(
+        self,
+        results: Iterable[Result[V] | V] | Tally[Any],
+        *,
+        treatment: str = "treatment",
+        control: str | None = None,
+        by: Key = "arm",
+        randomised: bool = False,
+        assignments: Iterable[Assignment] | None = None,
+        weights: Mapping[str, float] | None = None,
+        before: Iterable[Result[V] | V] | Tally[Any] | None = None,
+        planned: int = 1_000,
+        interval: str = "mover",
+        cluster: Key | None = None,
+        level: float = 0.95,
+        duplicates: Duplicates = "error",
+        mix_versions: bool = False,
+        **settings: Any,
+    ) -> Lift:
+        """Two arms compared: by how much, how sure, and whether the comparison is sound.
+
+        Each arm's estimate is that of `by`; results without an arm are shown, and are in neither. Users in both arms
+        are counted as such. Intervals and tests are those of `evalr.estimates.compare`; see `Lift`.
+
+        Args:
+            results: as in `estimate`; a tally is grouped by `by`.
+            treatment: the arm that is compared.
+            control: the arm that it is compared with: by default "control", or "holdout" where there is no "control".
+            by: what says the arm: any key, so that two versions or two months can be compared, too.
+            randomised: say that arms were assigned at random; without it, the difference is flagged observational.
+            assignments: every user (or session) that was assigned, before any filter, to check that the arms are as
+                large as the weights make likely, and that they lost equal shares.
+            weights: of the split, by arm: `{"treatment": 0.9, "control": 0.1}`.
+            before: the same users' results from before they were assigned, or a tally of them, also of another rate or
+                mean: what they did then is taken off (CUPED), which narrows the interval.
+            planned: how many clusters, both arms together, are planned for; the interval for those who look every day
+                is narrowest there. Say it before the first look.
+            interval: of the difference: "mover" (Newcombe's for independent rows), "mover_cr1", "agresti_caffo",
+                "miettinen_nurminen", or, to compare with what Reflexio shows, "reflexio_sessions" and "reflexio_users".
+                All but the first are for rates.
+            cluster: as in `estimate`.
+            level: of all intervals.
+            duplicates: as in `estimate`.
+            mix_versions: as in `estimate`; it holds for both arms together.
+            settings: as in `estimate`.
+
+        Raises:
+            InputError: an argument cannot be used, or an arm is not there while others are.
+            MixedVersionsError: the arms were judged by different versions of an evaluator.
+        """
+        from evalr.summaries.lifting import Asked, lift_of
+
+        summary = self._set(settings)
+        asked = Asked(
+            treatment, control, by, randomised, assignments, weights, before, planned, interval, cluster, duplicates
+        )
+        return lift_of(summary, results, asked, Terms(level, mix_versions, _cluster_word(fingerprint(cluster))))
+
     def tally(
         self,
         results: Iterable[Result[V] | V],
@@ -271,6 +333,10 @@ class Summary(ABC, Generic[V]):
     def _estimate(self, entry: Entry[Any], terms: Terms) -> Estimate:
         """The number that the entry's cells give, with its account."""
 
+    def _compare(self, treatment: Entry[Any], control: Entry[Any], level: float, interval: str) -> Comparison:
+        """How far apart two arms are."""
+        raise InputError(f"summary {self.name!r} does not say how two arms are compared")
+
     def _batch(self, columns: Any, clusters: Clusters) -> Callable[[Entry[Any]], None]:
         """What adds many verdicts to an entry; made first, it raises what is wrong with any."""
         raise InputError(f"summary {self.name!r} counts one verdict at a time")
@@ -335,12 +401,8 @@ class Summary(ABC, Generic[V]):
 
     def _group(self, tally: Tally[Any], group: str | None, level: float, mix_versions: bool) -> Estimate:
         entry = tally.entries.get(group)
-        # A slash in a noun separates its plural.
-        named = isinstance(tally.cluster, str) and "/" not in tally.cluster
-        cluster_word = str(tally.cluster) if named else "cluster"
-        return self._estimate(
-            Entry(self._cells()) if entry is None else entry, Terms(level, mix_versions, cluster_word)
-        )
+        terms = Terms(level, mix_versions, _cluster_word(tally.cluster))
+        return self._estimate(Entry(self._cells()) if entry is None else entry, terms)
 
     def _finished(
         self,
@@ -432,6 +494,11 @@ class Summary(ABC, Generic[V]):
                 "pass the results of one version, or mix_versions=True"
             )
         return (*(["low_confidence"] if few else []), *(["mixed_versions"] if mixed else []), *sorted(entry.flags))
+
+
+def _cluster_word(cluster: Hashable) -> str:
+    # A slash in a noun separates its plural.
+    return cluster if isinstance(cluster, str) and "/" not in cluster else "cluster"
 
 
 def _what_to_pass(given: object, wanted: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
 from itertools import repeat
 from math import inf, isfinite
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from evalr.errors import InputError
 from evalr.estimates.estimate import Estimate
@@ -20,6 +20,9 @@ from evalr.tallies.durations import COMPETING, EVENT, OPEN, Durations, UnitDurat
 from evalr.tallies.numbering import Clusters
 from evalr.tallies.tally import Entry
 from evalr.verdicts import V
+
+if TYPE_CHECKING:
+    from evalr.summaries.comparing import Comparison
 
 
 @dataclass(frozen=True)
@@ -102,8 +105,15 @@ class TimeTo(Summary[V]):
         end = array("b", map(codes.get, columns.end, repeat(COMPETING)))
         return lambda entry: entry.cells.extend(after, end, clusters)
 
+    def _compare(self, treatment: Entry[Any], control: Entry[Any], level: float, interval: str) -> Comparison:
+        from evalr.summaries.comparing import compared_times
+
+        within = None if self.within is None else _length(self.within)
+        arms = (_durations(treatment), _durations(control))
+        return compared_times(arms, within, still_open=self.open, unit=self.unit, level=level, interval=interval)
+
     def _estimate(self, entry: Entry[Any], terms: Terms) -> Estimate:
-        durations = entry.cells if isinstance(entry.cells, Durations) else entry.cells.durations()
+        durations = _durations(entry)
         if self.within is None:
             return self._time(entry, durations, terms)
         return self._share(entry, durations, _length(self.within), terms)
@@ -155,6 +165,11 @@ class TimeTo(Summary[V]):
             status=None if found.status == "ok" else found.status,
             reason=found.reason,
         )
+
+
+def _durations(entry: Entry[Any]) -> Durations:
+    cells: Durations | UnitDurations = entry.cells
+    return cells if isinstance(cells, Durations) else cells.durations()
 
 
 def _length(time: timedelta | float) -> float:

@@ -7,6 +7,7 @@ from itertools import repeat
 
 from evalr.tallies.moments import Exact, Moments
 from evalr.tallies.numbering import OWN, Clusters, Numbering
+from evalr.tallies.shared import SharedMoments
 
 
 class Counts:
@@ -97,6 +98,12 @@ class Counts:
         """The sums over clusters that estimates need."""
         sums = zip(self._y, self._m, self._rows, strict=True)
         return self._loose.merge(Moments.of_clusters(each for each in sums if each[2]))
+
+    def shared_with(self, other: Counts) -> SharedMoments:
+        """The sums over the clusters that have rows here and there."""
+        theirs = other.clusters
+        both = ((sums, theirs[key]) for key, sums in self.clusters.items() if key in theirs)
+        return SharedMoments.of_clusters((here[:2], there[:2]) for here, there in both)
 
 
 class Units:

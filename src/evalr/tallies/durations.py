@@ -96,6 +96,13 @@ class Durations:
             index[own] = np.arange(first, first + int(own.sum()), dtype=np.int32)
         return after, end, index
 
+    def shared_with(self, other: Durations) -> list[tuple[int, int]]:
+        """The clusters that have rows here and there, by their numbers in `arrays` here and there."""
+        keys, theirs = self._numbering.keys, other._numbering.numbers
+        there = set(other._numbers)
+        both = ((number, theirs.get(keys[number], OWN)) for number in sorted(set(self._numbers)) if number != OWN)
+        return [(here, number) for here, number in both if number in there and number != OWN]
+
     def loose_clusters(self) -> int:
         """How many rows have a cluster of their own."""
         return self._numbers.count(OWN)
