@@ -2,6 +2,8 @@
 
 from evalr.runs.account import RunSummary
 from evalr.runs.budget import Budget
+from evalr.runs.families import Evaluators, Family, Judges
+from evalr.runs.grading import Grade, Grades, grade, grade_sync
 from evalr.runs.journal import Journal, Totals
 from evalr.runs.keys import input_hash
 from evalr.runs.limiter import Limiter
@@ -13,9 +15,14 @@ from evalr.runs.sampling import Sample, Strata, Stratum, sample, sampled, strati
 __all__ = [
     "Budget",
     "Classify",
+    "Evaluators",
+    "Family",
     "Fault",
+    "Grade",
+    "Grades",
     "Inputs",
     "Journal",
+    "Judges",
     "Limiter",
     "Progress",
     "ProgressLine",
@@ -31,6 +38,8 @@ __all__ = [
     "classify",
     "evaluate_all",
     "evaluate_all_sync",
+    "grade",
+    "grade_sync",
     "input_hash",
     "sample",
     "sampled",

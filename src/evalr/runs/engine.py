@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, Iterable
+from collections.abc import AsyncIterable, Callable, Iterable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from time import monotonic
 from typing import Any
 
 from evalr.errors import InputError, JournalError, error_words
 from evalr.estimates.words import duration_words
 from evalr.input_fields import without_lone_surrogates
+from evalr.inputs import Clock, utc_now
 from evalr.runs.account import RunSummary
 from evalr.runs.budget import Ledger
-from evalr.runs.jobs import Job, Planner, batches
+from evalr.runs.jobs import Job, Plan, batches
 from evalr.runs.journal import Begun, Elsewhere, Found, Journal, Outcome, Settled, stands
 from evalr.runs.limiter import Limiter, Ticket
 from evalr.runs.lines import from_text, to_text
@@ -35,7 +37,22 @@ _ANSWERED = Fault("permanent")
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How a run is done."""
+    """How a run is done.
+
+    Attributes:
+        journal: where it is on record.
+        limiter: what says how many calls there may be at once.
+        retry: what is tried again.
+        timeout: seconds for one item.
+        again: whether failures in the journal are asked again.
+        replay: whether results in the journal are given, too.
+        total: how many items there are.
+        watch: called with its progress.
+        asked_after: answers in the journal that were asked for no later than that are asked for again.
+        now: when a call is made.
+        run: makes the number of the run, and of the last call before it, where whoever asks begins and ends it.
+        told: called with each job, its result and whether that was in the journal.
+    """
 
     journal: Journal | None
     limiter: Limiter
@@ -45,14 +62,16 @@ class Terms:
     replay: bool
     total: int | None
     watch: Watch | None
+    asked_after: datetime | None = None
+    now: Clock = utc_now
+    run: Callable[[], tuple[int, int]] | None = None
+    told: Callable[[Job, Result[Any], bool], object] | None = None
 
 
 class Engine:
     """One run. `run` does it, and puts results into `outbox`."""
 
-    def __init__(
-        self, planner: Planner, inputs: Iterable[Any] | AsyncIterable[Any], ledger: Ledger, terms: Terms
-    ) -> None:
+    def __init__(self, planner: Plan, inputs: Iterable[Any] | AsyncIterable[Any], ledger: Ledger, terms: Terms) -> None:
         self.outbox = Outbox(max(64, 2 * terms.limiter.at_once))
         self._summary = RunSummary()
         self._planner = planner
@@ -88,8 +107,12 @@ class Engine:
         """Do it all. When it has returned, or raised, nothing of it goes on."""
         self._begun = monotonic()
         try:
-            if self._terms.journal is not None:
-                self._recorder = JournalRecorder(self._terms.journal, again=self._terms.again)
+            terms = self._terms
+            if terms.journal is not None:
+                run = None if terms.run is None else terms.run()
+                self._recorder = JournalRecorder(
+                    terms.journal, again=terms.again, asked_after=terms.asked_after, now=terms.now, run=run
+                )
             _let_threads_keep_up(self._terms.limiter.at_once)
             try:
                 await self._work_together()
@@ -165,7 +188,7 @@ class Engine:
         known = await self._recorder.look_up([job.digest for job in jobs])
         for job in jobs:
             found = known.get(job.digest)
-            if found is not None and stands(found, self._recorder.since, again=self._terms.again):
+            if found is not None and self._stands(found, job):
                 if (result := self._answer(found, job)) is None:
                     continue
                 if self.outbox.full():
@@ -176,6 +199,14 @@ class Engine:
                 self._open += 1
                 self._idle.clear()
                 await self._todo.put(job)
+
+    def _stands(self, found: Found, job: Job) -> bool:
+        return stands(found, self._since(job), again=self._terms.again, asked_after=self._terms.asked_after)
+
+    def _since(self, job: Job) -> int:
+        """The number of the last call whose answer is not new."""
+        since = self._recorder.since
+        return since if job.since is None else min(since, job.since)
 
     async def _look_again(self) -> None:
         """See what became of items that another run was at work on."""
@@ -213,7 +244,7 @@ class Engine:
                         self._ledger.give_back()
                         self._summary.leave_undone(reason)
                         return
-                    begun = await self._recorder.begin(job.key, job.digest)
+                    begun = await self._recorder.begin(job.key, job.digest, self._since(job))
                     if not isinstance(begun, Begun):
                         self._ledger.give_back()
                         await self._leave_to_others(begun, job)
@@ -301,7 +332,7 @@ class Engine:
     # -- answers ------------------------------------------------------------------------------------------------------
 
     async def _finish(self, job: Job, call: int, item: int, result: Result[Any]) -> None:
-        pending = _is_pending(job, result)
+        pending = is_pending(job, result)
         settled: Settled = 1 if pending or isinstance(result, Failure) else 2
         try:
             line = self._line(job, result)
@@ -310,6 +341,7 @@ class Engine:
             self._unsaved.append(result)
             raise
         self._summary.count(result.status, pending=pending, stored=False)
+        self._tell(job, result, stored=False)
         await self.outbox.put(result)
 
     def _line(self, job: Job, result: Result[Any]) -> str | None:
@@ -317,7 +349,8 @@ class Engine:
 
     async def _leave_to_others(self, begun: Found | Elsewhere, job: Job) -> None:
         if isinstance(begun, Elsewhere):
-            self._elsewhere.append(job)
+            # What that call comes to is as new as what this run would ask, be it a failure.
+            self._elsewhere.append(job._replace(since=begun.call - 1))
         else:
             result = self._answer(begun, job)
             if result is not None:
@@ -326,7 +359,18 @@ class Engine:
     def _answer(self, found: Found, job: Job) -> Result[Any] | None:
         """What the journal has, or None where nobody asked to see it."""
         self._summary.count(found.status, pending=_is_pending_status(found), stored=True)
-        return from_text(found.line, job.evaluator.verdict_type, job.repeat) if self._terms.replay else None
+        if not self._terms.replay and self._terms.told is None:
+            return None
+        result = from_text(found.line, job.evaluator.verdict_type, job.repeat)
+        about, weight = result.about, job.given.weight
+        if about is not None and about.weight != weight:  # which is that of the sample it was in back then
+            result = replace(result, about=about._replace(weight=weight))
+        self._tell(job, result, stored=True)
+        return result if self._terms.replay else None
+
+    def _tell(self, job: Job, result: Result[Any], *, stored: bool) -> None:
+        if self._terms.told is not None:
+            self._terms.told(job, result, stored)
 
     # -- progress -----------------------------------------------------------------------------------------------------
 
@@ -365,7 +409,8 @@ def _stamped(result: Result[Any], job: Job, seconds: float) -> Result[Any]:
     return replace(result, **stamp) if stamp else result
 
 
-def _is_pending(job: Job, result: Result[Any]) -> bool:
+def is_pending(job: Job, result: Result[Any]) -> bool:
+    """Whether a result is a verdict that is too soon to tell."""
     asked = getattr(job.evaluator, "pending", None)
     return asked is not None and isinstance(result, Verdict) and bool(asked(result.value))
 

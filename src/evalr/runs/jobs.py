@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Sequence
 from contextlib import aclosing, suppress
 from time import monotonic
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 from evalr.errors import DuplicateError, InputError
 from evalr.evaluators import Evaluator
@@ -33,6 +33,7 @@ class Job(NamedTuple):
         key: what the journal knows the question by.
         digest: the key's.
         repeat: which time the input is asked of, where it is asked several times.
+        since: answers of calls after this one are new, since another run was found at work on it; None where none was.
     """
 
     evaluator: Evaluator[Any, Any]
@@ -40,6 +41,7 @@ class Job(NamedTuple):
     key: Key
     digest: bytes
     repeat: int | None
+    since: int | None = None
 
     def about(self) -> About:
         """What its result is about."""
@@ -49,6 +51,13 @@ class Job(NamedTuple):
     def named(self) -> str:
         """The input as people would name it."""
         return describe(Failure("", about=self.about()))
+
+
+class Plan(Protocol):
+    """What makes the jobs of each thing that a run reads."""
+
+    def jobs(self, position: int, given: Any) -> list[Job] | None:
+        """The jobs of an input, or None where its subject has come before."""
 
 
 class Planner:
@@ -80,7 +89,7 @@ class Planner:
             for evaluator, *_ in self._evaluators:
                 _check_type(evaluator, position, given)
             self._read_by_all.add(type(given))
-        content = input_hash(given)
+        content = content_hash(given)
         subject = _subject(given)
         place = 1
         if given.id is not None:
@@ -110,6 +119,11 @@ class Planner:
                 "session, id) of its own, or pass duplicates='first'"
             )
         return True
+
+
+def content_hash(given: Input) -> bytes:
+    """Of what is judged. How many inputs it stands for is none of that, and changes with what else is in a sample."""
+    return input_hash(given if given.weight is None else given.model_copy(update={"weight": None}))
 
 
 def _subject(given: Input) -> MaybeSubject:

@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from evalr.errors import InputError, JournalError
 from evalr.evaluators import Evaluator
+from evalr.inputs import Clock, utc_now
 from evalr.runs.keys import Key
 from evalr.runs.lines import from_text
 from evalr.runs.locks import LivenessLock, is_held
@@ -55,6 +56,11 @@ CREATE INDEX outcomes_of_item ON outcomes (item, call, settled);
 CREATE TABLE claims (item INTEGER PRIMARY KEY REFERENCES items, run INTEGER NOT NULL REFERENCES runs);
 """
 
+# Made by the first run that has something to say, so that an evalr which knows no notes reads the same schema.
+_NOTES = (
+    "CREATE TABLE IF NOT EXISTS notes (run INTEGER PRIMARY KEY REFERENCES runs, name TEXT NOT NULL, text TEXT NOT NULL)"
+)
+
 _APPEND_ONLY = "".join(
     f"CREATE TRIGGER {table}_{what} BEFORE {what} ON {table} "
     f"BEGIN SELECT RAISE(ABORT, '{table} are only ever added to'); END;"
@@ -76,6 +82,12 @@ class Found(NamedTuple):
     status: str
     settled: Settled
     line: str
+    at: str
+
+    @property
+    def asked_at(self) -> datetime:
+        """When the call was made."""
+        return datetime.fromisoformat(self.at)
 
 
 class Begun(NamedTuple):
@@ -87,7 +99,26 @@ class Begun(NamedTuple):
 
 
 class Elsewhere(NamedTuple):
-    """Another run that is alive is at work on the item."""
+    """Another run that is alive is at work on the item: `call` is the number of its latest call."""
+
+    call: int
+
+
+class Note(NamedTuple):
+    """What a run says of itself: `text` is the last that it said, `is_alive` whether it may say more."""
+
+    run: int
+    name: str
+    text: str
+    is_alive: bool
+
+
+class Spent(NamedTuple):
+    """What some runs have spent: `cost` in US dollars is that of the calls whose cost is known."""
+
+    calls: int
+    cost: float
+    unknown_costs: int
 
 
 class Outcome(NamedTuple):
@@ -231,44 +262,76 @@ class Journal:
         return run, last
 
     def end_run(self, run: int, made: Iterable[int] = ()) -> None:
+        """Give back what the run has claimed; it is no longer alive."""
+        lock = self._alive.pop(run, None)
+        try:
+            self.give_back(run, made)
+        finally:
+            if lock is not None:
+                lock.release()
+
+    def give_back(self, run: int, made: Iterable[int] = ()) -> None:
         """Give back what the run has claimed.
 
         Of its calls without an outcome, those in `made` were cancelled, and the others never begun.
         """
-        lock = self._alive.pop(run, None)
-        try:
-            with self._writing() as write:
-                rows = write(
-                    "SELECT c.call, c.item FROM claims k JOIN calls c ON c.item = k.item AND c.run = k.run "
-                    "LEFT JOIN outcomes o ON o.call = c.call WHERE k.run = ? AND o.call IS NULL",
-                    (run,),
-                ).fetchall()
-                cancelled = set(made)
-                for call, item in rows:
-                    _add(write, Outcome(call, item, "cancelled" if call in cancelled else "unbegun", 0))
-                write("DELETE FROM claims WHERE run = ?", (run,))
-        finally:
-            if lock is not None:
-                lock.release()
+        with self._writing() as write:
+            rows = write(
+                "SELECT c.call, c.item FROM claims k JOIN calls c ON c.item = k.item AND c.run = k.run "
+                "LEFT JOIN outcomes o ON o.call = c.call WHERE k.run = ? AND o.call IS NULL",
+                (run,),
+            ).fetchall()
+            cancelled = set(made)
+            for call, item in rows:
+                _add(write, Outcome(call, item, "cancelled" if call in cancelled else "unbegun", 0))
+            write("DELETE FROM claims WHERE run = ?", (run,))
+
+    def note(self, run: int, name: str, text: str, *, durable: bool = False) -> None:
+        """Write what the run says of itself, for other processes to read, in place of what it said before."""
+        with self._writing(durable=durable) as write:
+            write(_NOTES)
+            write("INSERT OR REPLACE INTO notes (run, name, text) VALUES (?, ?, ?)", (run, name, text))
+
+    def notes(self, name: str | None = None) -> list[Note]:
+        """What runs said of themselves under a name, or under any; the latest run comes last."""
+        with self._reading() as read:
+            if not read("SELECT count(*) FROM sqlite_master WHERE name = 'notes'").fetchone()[0]:
+                return []
+            where = ("", ()) if name is None else ("WHERE name = ?", (name,))
+            rows = read(f"SELECT run, name, text FROM notes {where[0]} ORDER BY run", where[1]).fetchall()
+        return [Note(run, named, text, self._is_alive(run)) for run, named, text in rows]
+
+    def spent(self, runs: Iterable[int], *, since: int = 0) -> Spent:
+        """What runs have spent, of which `since` is the number of the last call before them all."""
+        own = list(runs)
+        with self._reading() as read:
+            calls, cost, unknown = read(
+                "SELECT count(*), coalesce(sum(o.cost), 0), count(*) - count(o.cost) "
+                "FROM calls c LEFT JOIN outcomes o ON o.call = c.call "
+                f"WHERE c.call > ? AND c.run IN ({','.join('?' * len(own))}) AND coalesce(o.status, '') <> 'unbegun'",
+                (since, *own),
+            ).fetchone()
+        return Spent(calls, cost, unknown)
 
     def look_up(self, keys: Sequence[bytes]) -> dict[bytes, Found]:
         """The latest answers to those questions that have one."""
         if not keys:
             return {}
         where = f"i.key IN ({','.join('?' * len(keys))})"
-        query = _LATEST.format(columns="i.key, o.call, o.status, o.settled, o.line", where=where)
+        asked = "(SELECT at FROM calls WHERE call = o.call)"
+        query = _LATEST.format(columns=f"i.key, o.call, o.status, o.settled, o.line, {asked}", where=where)
         with self._reading() as read:
             return {key: Found(*found) for key, *found in read(query, tuple(keys))}
 
     @contextmanager
-    def writing(self, *, durable: bool = True) -> Iterator[Batch]:
+    def writing(self, *, durable: bool = True, now: Clock = utc_now) -> Iterator[Batch]:
         """One transaction, in which calls begin and outcomes are added: all of it is written, or none.
 
         With `durable`, the disk has it in the end. A killed process loses nothing either way, and what is written later
-        with `durable` takes what came before along.
+        with `durable` takes what came before along. `now` says when its calls are made.
         """
         with self._writing(durable=durable) as write:
-            yield Batch(self, write)
+            yield Batch(self, write, now())
 
     # -- the file -----------------------------------------------------------------------------------------------------
 
@@ -381,13 +444,15 @@ def _add(write: Any, outcome: Outcome) -> None:
 class Batch:
     """What runs do within one transaction."""
 
-    def __init__(self, journal: Journal, write: Any) -> None:
+    def __init__(self, journal: Journal, write: Any, now: datetime) -> None:
         self._journal = journal
         self._write = write
-        self._now = datetime.now(UTC).isoformat()
+        self._now = now.astimezone(UTC).isoformat()
         self._alive: dict[int, bool] = {}
 
-    def begin(self, key: Key, digest: bytes, run: int, since: int, *, again: bool) -> Begun | Found | Elsewhere:
+    def begin(
+        self, key: Key, digest: bytes, run: int, since: int, *, again: bool, asked_after: datetime | None = None
+    ) -> Begun | Found | Elsewhere:
         """Claim an item and write its call, unless it has an answer, or another run that is alive is at work on it.
 
         Args:
@@ -396,20 +461,21 @@ class Batch:
             run: whose call it is.
             since: answers for now (failed, pending) stand where they come from later calls than this.
             again: whether such answers of earlier calls are asked for again; otherwise failures stand, too.
+            asked_after: answers of earlier calls stand where these were made after that time; None is any.
         """
         item = self._item(key, digest)
         found = self._write(
-            "SELECT call, status, settled, line FROM outcomes WHERE item = ? AND settled > 0 "
-            "ORDER BY call DESC LIMIT 1",
+            "SELECT o.call, o.status, o.settled, o.line, c.at FROM outcomes o JOIN calls c ON c.call = o.call "
+            "WHERE o.item = ? AND o.settled > 0 ORDER BY o.call DESC LIMIT 1",
             (item,),
         ).fetchone()
-        if found is not None and stands(Found(*found), since, again=again):
+        if found is not None and stands(Found(*found), since, again=again, asked_after=asked_after):
             return Found(*found)
         doubted = 0
         claim = self._write("SELECT run FROM claims WHERE item = ?", (item,)).fetchone()
         if claim is not None:
             if self._is_alive(claim[0]):
-                return Elsewhere()
+                return Elsewhere(self._write("SELECT max(call) FROM calls WHERE item = ?", (item,)).fetchone()[0])
             doubted = self._take_over(item, claim[0])
         self._write("INSERT INTO claims (item, run) VALUES (?, ?)", (item, run))
         return Begun(self.call(item, run), item, doubted)
@@ -457,13 +523,18 @@ class Batch:
         return len(calls)
 
 
-def stands(found: Found, since: int, *, again: bool) -> bool:
+def stands(found: Found, since: int, *, again: bool, asked_after: datetime | None = None) -> bool:
     """Whether an answer is not asked for once more.
 
-    What is done stands. What has an answer for now is asked again, unless a run beside this one has just asked, or it
-    is a failure and those are to be kept.
+    What a run beside this one has just asked stands, and what was asked no later than `asked_after` does not. Of the
+    rest, what is done stands; what has an answer for now is asked again, unless it is a failure and those are to be
+    kept.
     """
-    return found.settled == 2 or found.call > since or (found.status == "failed" and not again)
+    if found.call > since:
+        return True
+    if asked_after is not None and found.asked_at <= asked_after:
+        return False
+    return found.settled == 2 or (found.status == "failed" and not again)
 
 
 def _storable(text: str) -> str:

@@ -9,9 +9,11 @@ import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future as ThreadFuture
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from evalr.errors import JournalError
+from evalr.inputs import Clock, utc_now
 from evalr.runs.journal import Batch, Begun, Elsewhere, Found, Journal, Outcome
 from evalr.runs.keys import Key
 
@@ -28,8 +30,11 @@ class Recorder(Protocol):
     async def look_up(self, keys: Sequence[bytes]) -> dict[bytes, Found]:
         """The latest answers to those questions that have one."""
 
-    async def begin(self, key: Key, digest: bytes) -> Begun | Found | Elsewhere:
-        """Claim an item and write down its first call, unless there is no need to call, or no right to."""
+    async def begin(self, key: Key, digest: bytes, since: int) -> Begun | Found | Elsewhere:
+        """Claim an item and write down its first call, unless there is no need to call, or no right to.
+
+        Answers of calls after `since` are new.
+        """
 
     async def begin_again(self, item: int) -> int:
         """Write down another call of a claimed item. Returns its number."""
@@ -56,7 +61,7 @@ class NoJournal:
         """Nothing."""
         return {}
 
-    async def begin(self, key: Key, digest: bytes) -> Begun | Found | Elsewhere:
+    async def begin(self, key: Key, digest: bytes, since: int) -> Begun | Found | Elsewhere:
         """Every item may begin."""
         return Begun(await self.begin_again(0), 0, 0)
 
@@ -83,14 +88,29 @@ class _Entry(NamedTuple):
 
 
 class JournalRecorder:
-    """Puts a run on record in its journal. Made and used in an event loop."""
+    """Puts a run on record in its journal. Made and used in an event loop.
 
-    def __init__(self, journal: Journal, *, again: bool) -> None:
+    `run` is the number of a run that whoever made it ends, and of the last call before it; by default the recorder
+    begins a run and ends it.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        again: bool,
+        asked_after: datetime | None = None,
+        now: Clock = utc_now,
+        run: tuple[int, int] | None = None,
+    ) -> None:
         import asyncio
 
         self._journal = journal
         self._again = again
-        self._run, self.since = journal.begin_run()
+        self._asked_after = asked_after
+        self._now = now
+        self._end = journal.end_run if run is None else journal.give_back
+        self._run, self.since = journal.begin_run() if run is None else run
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="evalr-journal")
         self._entries: list[_Entry] = []
@@ -101,11 +121,11 @@ class JournalRecorder:
         """As the protocol says."""
         return self._journal.look_up(keys)  # in place: it takes less time than a thread's turn
 
-    async def begin(self, key: Key, digest: bytes) -> Begun | Found | Elsewhere:
+    async def begin(self, key: Key, digest: bytes, since: int) -> Begun | Found | Elsewhere:
         """As the protocol says."""
 
         def write(batch: Batch) -> Begun | Found | Elsewhere:
-            return batch.begin(key, digest, self._run, self.since, again=self._again)
+            return batch.begin(key, digest, self._run, since, again=self._again, asked_after=self._asked_after)
 
         begun: Begun | Found | Elsewhere = await self._put(write)
         return begun
@@ -131,13 +151,13 @@ class JournalRecorder:
         if self._failed is not None:
             # What could not be written will not be now; the run's claims fall to whoever finds it ended.
             with contextlib.suppress(JournalError):
-                self._journal.end_run(self._run, made)
+                self._end(self._run, made)
             return
         try:
             if left:
                 self._write(left)
         finally:
-            self._journal.end_run(self._run, made)
+            self._end(self._run, made)
 
     # -- groups of entries --------------------------------------------------------------------------------------------
 
@@ -175,7 +195,7 @@ class JournalRecorder:
         done.add_done_callback(report)
 
     def _write(self, entries: list[_Entry]) -> list[Any]:
-        with self._journal.writing(durable=any(entry.outcome for entry in entries)) as batch:
+        with self._journal.writing(durable=any(entry.outcome for entry in entries), now=self._now) as batch:
             return [entry.write(batch) for entry in entries]
 
     def _written(self, entries: list[_Entry], done: ThreadFuture[list[Any]]) -> None:
