@@ -52,14 +52,14 @@ class Allocation:
         """What a reader of the lift should know of it, in words."""
         notes = []
         split = " v ".join(f"{count:,} {safe_text(arm)}" for arm, count in self.assigned.items())
-        notes.append(f"assigned {split}{_checked(self.sample_ratio, 'sample ratio mismatch')}")
+        notes.append(f"assigned {split}{_checked(self.sample_ratio, 'sample ratio', 'mismatch')}")
         if self.evaluated is not None:
             shares = ", ".join(
                 f"{safe_text(arm)} {value_words(count / self.assigned[arm], 'share')}"
                 for arm, count in self.evaluated.items()
                 if self.assigned[arm]
             )
-            notes.append(f"evaluated of those {shares}{_checked(self.coverage, 'the arms lost unequal shares')}")
+            notes.append(f"evaluated of those {shares}{_checked(self.coverage, 'equal shares', 'the arms lost unequal shares')}")
         counts = {
             "assigned to several arms, and not counted": self.in_several,
             "assigned to no arm": self.without_arm,
@@ -271,10 +271,10 @@ def _with_count(arm: Estimate) -> str:
     return f"{value_words(arm.value, arm.unit)} ({arm.counted_words()})"
 
 
-def _checked(found: SampleRatio | None, alarm: str) -> str:
+def _checked(found: SampleRatio | None, tested: str, alarm: str) -> str:
     if found is None:
         return ""
-    told = [] if found.p is None else [p_words(found.p)]
+    told = [] if found.p is None else [f"{tested}: {p_words(found.p)}"]
     told += [alarm] if found.alarm else []
     told += [found.reason] if found.reason else []
     return f" ({', '.join(told)})"
