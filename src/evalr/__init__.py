@@ -18,12 +18,13 @@ from evalr.errors import (
     UnknownLogError,
 )
 from evalr.estimates.buckets import Bucket, TimeBucket
+from evalr.estimates.contest_results import Consistency, PositionEffect, WinTest
 from evalr.estimates.estimate import Estimate, Groups, Trend
 from evalr.estimates.folds import Fold, pass_k
 from evalr.evaluators import Evaluator, Fallback, FunctionEvaluator
 from evalr.fields import Field, verdict_fields
 from evalr.inputs import About, Assignment
-from evalr.summaries import Key, Mean, Per, Rate, Summary, TimeTo
+from evalr.summaries import Contest, Key, Mean, Per, Rate, Summary, TimeTo
 from evalr.tallies.tally import Tally
 from evalr.verdicts import Duplicates, Failure, HandOff, Result, Score, Skip, Verdict, one_per_subject, scores, tag
 
@@ -37,6 +38,8 @@ __all__ = [
     "AmbiguousLogError",
     "Assignment",
     "Bucket",
+    "Consistency",
+    "Contest",
     "DuplicateError",
     "Duplicates",
     "Estimate",
@@ -60,6 +63,7 @@ __all__ = [
     "MixedVersionsError",
     "Per",
     "PluginError",
+    "PositionEffect",
     "Rate",
     "RecordError",
     "Report",
@@ -73,6 +77,7 @@ __all__ = [
     "Trend",
     "UnknownLogError",
     "Verdict",
+    "WinTest",
     "one_per_subject",
     "pass_k",
     "report",

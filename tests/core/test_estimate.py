@@ -263,6 +263,7 @@ FLAT = [
     "n",
     "level",
     "unit",
+    "reading",
     "noun",
     "clusters",
     "variance",

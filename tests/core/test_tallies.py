@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from evalr import About, Failure, HandOff, InputError, Mean, Rate, Skip, Tally, TimeTo, Verdict, pass_k
+from evalr import About, Contest, Failure, HandOff, InputError, Mean, Rate, Skip, Tally, TimeTo, Verdict, pass_k
 from evalr.estimates.buckets import TimeBucket
 from evalr.measures import DropOff, drop_off_rate, drop_off_share
 from evalr.tallies.counts import Counts, Units
@@ -56,6 +56,13 @@ plain = Rate(
 pooled = Rate("pooled", of=Note, hits=lambda v: v.hits, total=total, pending=lambda v: v.pending)
 mean = Mean("mean", of=Note, value=lambda v: v.number, leaves_out=lambda v: v.left_out)
 time_to = TimeTo("time", of=Note, after=lambda v: v.after, end=lambda v: v.end, event="back")
+contest = Contest(
+    "contest",
+    of=Note,
+    outcome=lambda v: None if v.hits is None else ("loss", "tie", "win", "win")[v.hits],
+    first=lambda v: (True, False, None, True)[v.misses],
+    leaves_out=lambda v: v.left_out,
+)
 
 SUMMARIES = [
     plain,
@@ -77,6 +84,9 @@ SUMMARIES = [
     replace(time_to, name="early", quantile=0.2),
     replace(time_to, name="first within", within=2.0, per="task", fold="any"),
     replace(time_to, name="last", per="task", fold="all"),
+    contest,
+    *(replace(contest, name=view, view=view) for view in ("wins", "decided", "half_tie", "adjusted")),
+    *(replace(contest, name=f"contest {fold}", per="task", fold=fold) for fold in ("majority", "all")),
 ]
 
 numbers = st.one_of(

@@ -80,7 +80,7 @@ def rule(condition: Condition, estimate: Estimate) -> Ruling:
 
 
 def read_bar(text: str, estimate: Estimate) -> float:
-    """The bar in the estimate's unit: a share as 0.2 or 20%, a time as 5m, any other number as it is."""
+    """The bar in the estimate's unit: a share as 0.2, 20% or -5%, a time as 5m, any other number as it is."""
     if estimate.unit == "seconds":
         return read_length(text).total_seconds()
     percent = text.endswith("%")
@@ -91,11 +91,13 @@ def read_bar(text: str, estimate: Estimate) -> float:
     # A bar of infinity would let anything pass, and one that is no number nothing.
     if not isfinite(number):
         raise InputError(f"{estimate.name}: the bar {text!r} is not a number: {CONDITION_RULE}")
-    if estimate.unit != "share":
+    lowest = {"share": 0, "signed share": -1}.get(estimate.unit)
+    if lowest is None:
         if percent:
             raise InputError(f"{estimate.name} is in {estimate.unit}, not a share: write the bar without %")
         return number
     share = number / 100 if percent else number
-    if not 0 <= share <= 1:
-        raise InputError(f"{estimate.name} is a share: write the bar from 0 to 1, or from 0% to 100%, not {text}")
+    if not lowest <= share <= 1:
+        limits = f"from {lowest} to 1, or from {lowest:.0%} to 100%"
+        raise InputError(f"{estimate.name} is a share: write the bar {limits}, not {text}")
     return share

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evalr.errors import MissingExtraError
 from evalr.estimates import display
-from evalr.estimates.words import Unit, count_words, interval_words, value_words
+from evalr.estimates.words import Unit, count_words, ended_words, interval_words, rounded_words, value_words
 from evalr.quoting import safe_text
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ GROUPS_SHOWN = 20
 _ALL_IN_FRAME = "to_frame() has them all"
 BUCKETS_SHOWN = 60
 """How many a table shows; the others are counted."""
+
+_ENDINGS = {"wins": "win", "ties": "tie", "losses": "loss"}
+"""Counts that are named beside the number, and what one of them is called."""
 
 _LONGEST_REASON = 500
 _MOST_NAMED = 20
@@ -40,8 +43,9 @@ class Estimate:
         high: the upper limit; it alone is None where the log does not reach it.
         n: rows that were counted. `noun` is what one is called.
         level: of the interval.
-        unit: "share" (0 to 1), "seconds", or a word such as "turns".
-        counts: what went in, by name, such as hits and total, or ended and censored.
+        unit: "share" (0 to 1), "signed share" (-1 to 1), "seconds", or a word such as "turns".
+        reading: what the value is called where the same counts can be read in several ways, such as "win rate".
+        counts: what went in, by name, such as hits and total, ended and censored, or wins, ties and losses.
         clusters: independent groups of rows over which the interval is computed; `clustered_by` says how many of each
             kind.
         variance: of the value, cluster-robust where rows are clustered.
@@ -63,6 +67,7 @@ class Estimate:
     n: int = 0
     level: float = USUAL_LEVEL
     unit: Unit = "share"
+    reading: str | None = None
     noun: str = "result"
     counts: Mapping[str, float] = field(default_factory=dict)
     clusters: int = 0
@@ -77,22 +82,44 @@ class Estimate:
     versions: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        """One line to paste: name, value, interval (with its level where that is not 95%), counts, what is missing."""
+        """One line to paste: name, value, interval (with its level where that is not 95%), counts, what is missing.
+
+        Where the same counts can be read in several ways, it begins with the reading and the counts: `67% win rate ·
+        134 wins · 52 ties · 14 losses · n=200 sampled · shadow 67.0% [60.2, 73.1] of 120 users`.
+        """
         interval = interval_words(self.low, self.high, self.unit)
         if interval and self.level != USUAL_LEVEL:
             interval += f" at {100 * self.level:g}%"
         line = " ".join(word for word in (self.name, value_words(self.value, self.unit), interval) if word)
-        return " · ".join([line, *self.notes()])
+        if self.reading is None or self.value is None:
+            return " · ".join([line, *self.notes()])
+        by = self.cluster_words()
+        return " · ".join([*self._reading_words(), f"{line} of {by}" if by else line, *self._notes_on(("sampled",))])
+
+    def _reading_words(self) -> list[str]:
+        """`67% win rate`, `134 wins`, `52 ties`, `14 losses`, `n=200 sampled`."""
+        rounded = rounded_words(self.value or 0, self.unit)
+        sampled = " sampled" if "sampled" in self.flags else ""
+        return [f"{rounded} {self.reading}", *self._ending_words(), f"n={self.n:,}{sampled}"]
+
+    def _ending_words(self) -> list[str]:
+        """`134 wins`, `52 ties`, `14 losses`, where such were counted."""
+        return [ended_words(self.counts[key], noun) for key, noun in _ENDINGS.items() if key in self.counts]
 
     def notes(self) -> list[str]:
         """What stands beside the number: counts, the reason, what was left out and could change, flags."""
-        notes = [self.counted_words()] if self.n or not self.reason else []
+        return ([self.counted_words()] if self.n or not self.reason else []) + self._notes_on()
+
+    def _notes_on(self, said: tuple[str, ...] = ()) -> list[str]:
+        """The reason, what was left out and could change, and the flags but for those that were said already."""
+        notes = []
         if self.reason:
             notes.append(safe_text(self.reason, longest=_LONGEST_REASON))
         if self.left_out:
             notes.append(self._left_out_words())
-        flags = [safe_text(flag.replace("_", " ")) for flag in self.flags[:_MOST_NAMED]]
-        hidden = len(self.flags) - len(flags)
+        unsaid = [flag for flag in self.flags if flag not in said]
+        flags = [safe_text(flag.replace("_", " ")) for flag in unsaid[:_MOST_NAMED]]
+        hidden = len(unsaid) - len(flags)
         return notes + flags + ([f"and {count_words(hidden, 'more flag')}"] if hidden else [])
 
     def counted_words(self) -> str:
@@ -107,7 +134,8 @@ class Estimate:
             count = self.counts.get(key)
             if count:
                 words += f", {count:,} {state}"
-        return words
+        endings = self._ending_words()
+        return f"{words}: {', '.join(endings)}" if endings else words
 
     def _left_out_words(self) -> str:
         """`left out: 44 pending (17.1% to 51.2% with them)`: how far they could move the value, where that is far."""

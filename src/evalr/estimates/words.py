@@ -7,9 +7,9 @@ from datetime import timedelta
 from math import floor, inf, isfinite, log10
 from typing import Literal
 
-Unit = Literal["share", "points", "change", "seconds"] | str
-"""What an estimate's value is in: a share of 0..1, a difference of shares, a relative change, seconds, or any other
-word, such as "turns"."""
+Unit = Literal["share", "signed share", "points", "change", "seconds"] | str
+"""What an estimate's value is in: a share of 0..1, one of -1..1, a difference of shares, a relative change, seconds, or
+any other word, such as "turns"."""
 
 _SIZES = ((86_400, "d"), (3_600, "h"), (60, "m"))
 _PAIRS = ((1, 60, 60, "m", "s"), (60, 60, 24, "h", "m"), (3_600, 24, inf, "d", "h"))
@@ -57,7 +57,7 @@ def number_words(value: float) -> str:
 
 
 def value_words(value: float | None, unit: Unit) -> str:
-    """A value in its unit: `94.2%`, `2m 10s`, `3.41`; an em dash where there is none."""
+    """A value in its unit: `94.2%`, `+3.1%`, `2m 10s`, `3.41`; an em dash where there is none."""
     if value is None:
         return "—"
     if unit in _PERCENT:
@@ -65,6 +65,11 @@ def value_words(value: float | None, unit: Unit) -> str:
     if unit == "seconds":
         return duration_words(value)
     return number_words(value)
+
+
+def rounded_words(value: float, unit: Unit) -> str:
+    """A value as a headline has it: a share in whole percents, `67%` or `+60%`, and any other as `value_words`."""
+    return f"{_percent_digits(value, unit, 0)}{_PERCENT[unit]}" if unit in _PERCENT else value_words(value, unit)
 
 
 def interval_words(low: float | None, high: float | None, unit: Unit) -> str:
@@ -78,12 +83,11 @@ def interval_words(low: float | None, high: float | None, unit: Unit) -> str:
     return f"[{limits[0]}, {limits[1]}]"
 
 
-_PERCENT = {"share": "%", "points": "pp", "change": "%"}
+_PERCENT = {"share": "%", "signed share": "%", "points": "pp", "change": "%"}
 
 
-def _percent_digits(value: float, unit: Unit) -> str:
-    digits = share_digits(value)
-    return f"+{digits}" if unit != "share" and value > 0 else digits
+def _percent_digits(value: float, unit: Unit, decimals: int = 1) -> str:
+    return share_digits(value, decimals) if unit == "share" else signed_digits(value, decimals)
 
 
 def p_words(p: float) -> str:
@@ -91,22 +95,38 @@ def p_words(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
-def share_digits(value: float) -> str:
+def share_digits(value: float, decimals: int = 1) -> str:
     """A share in percent with one decimal, and never a 0 or 100 that is not one."""
     percent = 100 * value
-    if 0 < percent < 0.05:
-        return "<0.1"
-    if 99.95 <= percent < 100:
-        return ">99.9"
-    if -0.05 < percent < 0:
-        return ">-0.1"
-    return f"{percent:z.1f}"
+    digits = f"{percent:z.{decimals}f}"
+    if float(digits) == 0 and percent:
+        least = f"{10**-decimals:.{decimals}f}"
+        return f"<{least}" if percent > 0 else f">-{least}"
+    if float(digits) == 100 and percent < 100:
+        return f">{100 - 10**-decimals:.{decimals}f}"
+    return digits
+
+
+def signed_digits(value: float, decimals: int = 1) -> str:
+    """A share of -1..1 or a difference of shares in percent, with its sign: `+60.0`, `-3.1`; 0 and 100 as above."""
+    if value == 0:
+        return share_digits(0, decimals)
+    sign, digits = "+" if value > 0 else "-", share_digits(abs(value), decimals)
+    if digits[0] not in "<>":
+        return sign + digits
+    beyond = digits[0] if value > 0 else {"<": ">", ">": "<"}[digits[0]]
+    return f"{beyond}{sign}{digits[1:]}"
 
 
 def count_words(count: int, noun: str) -> str:
     """`1 wait`, `8,310 waits`, `2 histories`; a plural that no rule gives stands behind a slash: `child/children`."""
     one, _, many = noun.partition("/")
     return f"{count:,} {one if count == 1 else many or plural(one)}"
+
+
+def ended_words(count: float, noun: str) -> str:
+    """`134 wins`, and `121.4 wins` as `121 wins` where weights make them no whole number."""
+    return count_words(int(count), noun) if count == int(count) else f"{number_words(count)} {plural(noun)}"
 
 
 def plural(noun: str) -> str:
@@ -146,6 +166,10 @@ _METHODS = (
     ("clopper-pearson", "Clopper-Pearson"),
     ("cr1-t", "CR1 with t"),
     ("brookmeyer-crowley", "Brookmeyer-Crowley for typical times"),
+    ("bonett-price-kish", "Bonett-Price at Kish's n"),
+    ("bonett-price", "Bonett-Price"),
+    ("tango", "Tango's score"),
+    ("mover", "MOVER"),
     ("log-log", "cumulative incidence on log(-log)"),
 )
 

@@ -56,7 +56,7 @@ class Terms(NamedTuple):
 
 @dataclass(frozen=True)
 class Summary(ABC, Generic[V]):
-    """What every summary shares. Use `Rate`, `Mean` or `TimeTo`.
+    """What every summary shares. Use `Rate`, `Mean`, `Contest` or `TimeTo`.
 
     Args:
         name: unique among summaries; gates and reports use it.
@@ -400,9 +400,14 @@ class Summary(ABC, Generic[V]):
     # -- estimating ---------------------------------------------------------------------------------------------------
 
     def _group(self, tally: Tally[Any], group: str | None, level: float, mix_versions: bool) -> Estimate:
+        return self._estimate(self._entry(tally, group), self._terms(tally, level, mix_versions))
+
+    def _entry(self, tally: Tally[Any], group: str | None) -> Entry[Any]:
         entry = tally.entries.get(group)
-        terms = Terms(level, mix_versions, _cluster_word(tally.cluster))
-        return self._estimate(Entry(self._cells()) if entry is None else entry, terms)
+        return Entry(self._cells()) if entry is None else entry
+
+    def _terms(self, tally: Tally[Any], level: float, mix_versions: bool) -> Terms:
+        return Terms(level, mix_versions, _cluster_word(tally.cluster))
 
     def _finished(
         self,
@@ -417,6 +422,7 @@ class Summary(ABC, Generic[V]):
         clusters: Counter[str],
         bounds: tuple[float, float] | None,
         own: str | None = None,
+        reading: str | None = None,
         status: Status | None = None,
         reason: str | None = None,
         also_left_out: Mapping[str, int] | None = None,
@@ -440,6 +446,7 @@ class Summary(ABC, Generic[V]):
             high=interval.high,
             level=terms.level,
             unit=unit,
+            reading=reading,
             noun=self._row_noun(),
             counts=counts,
             n=n,

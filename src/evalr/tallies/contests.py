@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from operator import mul
 from typing import NamedTuple
 
 from evalr.errors import InputError
@@ -32,10 +33,22 @@ class ContestMoments(NamedTuple):
     @classmethod
     def of_clusters(cls, counts: Iterable[tuple[Exact, Exact, Exact]]) -> ContestMoments:
         """The sums over clusters, each given as (wins, ties, losses). Raises InputError for a negative count."""
-        total = cls()
-        for wins, ties, losses in counts:
-            total = total.merge(cls.of_cluster(wins, ties, losses))
-        return total
+        columns = [*zip(*counts, strict=True)]
+        return cls.of_columns(*columns) if columns else cls()
+
+    @classmethod
+    def of_columns(cls, won: Sequence[Exact], tied: Sequence[Exact], lost: Sequence[Exact]) -> ContestMoments:
+        """The sums over clusters, given as their wins, their ties and their losses. Raises as `of_clusters` does."""
+        fewest = [min(column, default=0) for column in (won, tied, lost)]
+        if min(fewest) < 0:
+            raise InputError(f"a contest counts wins, ties and losses from 0, not {', '.join(map(str, fewest))}")
+        return cls(
+            sum(map(any, zip(won, tied, lost, strict=True))),
+            sum(map(any, zip(won, lost, strict=True))),
+            *(sum(column) for column in (won, tied, lost)),
+            *(sum(map(mul, column, column)) for column in (won, tied, lost)),
+            *(sum(map(mul, *pair)) for pair in ((won, tied), (won, lost), (tied, lost))),
+        )
 
     @classmethod
     def of_cluster(cls, wins: Exact, ties: Exact, losses: Exact) -> ContestMoments:
@@ -73,6 +86,11 @@ class ContestMoments(NamedTuple):
         return self.wins + self.ties + self.losses
 
     @property
+    def ended(self) -> tuple[Exact, Exact, Exact]:
+        """(wins, ties, losses)."""
+        return self.wins, self.ties, self.losses
+
+    @property
     def half_tie(self) -> float | None:
         """Wins and half of the ties over all comparisons, or None where there are none."""
         return float((Fraction(self.wins) + Fraction(self.ties) / 2) / self.n) if self.n else None
@@ -82,8 +100,8 @@ class ContestMoments(NamedTuple):
         return self.ww + self.tt + self.ll + 2 * (self.wt + self.wl + self.tl)
 
     def singles(self) -> bool:
-        """Whether every cluster is one comparison."""
-        return self.clusters == self.n == self._nn
+        """Whether every cluster is one comparison, and not a share of a win and a share of a loss."""
+        return self.clusters == self.n == self._nn and not (self.wt or self.wl or self.tl)
 
     def swapped(self) -> ContestMoments:
         """The same with wins for losses."""

@@ -1,0 +1,228 @@
+"""Wins, ties and losses by the position shown and by cluster: what contests are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from fractions import Fraction
+from itertools import repeat
+from typing import NamedTuple
+
+from evalr.tallies.contests import ContestMoments
+from evalr.tallies.moments import Exact
+from evalr.tallies.numbering import OWN, Numbering
+from evalr.tallies.shared import SharedMoments
+
+WIN, TIE, LOSS = range(3)
+"""How a comparison ended for the treatment."""
+
+FIRST, SECOND, UNKNOWN_POSITION = range(3)
+"""Where the treatment was shown."""
+
+KINDS = 9
+"""Three endings at three positions; kind 3 * position + ending."""
+
+
+class Sides(NamedTuple):
+    """Which kinds of comparisons are taken as wins, as ties and as losses; the others do not count."""
+
+    wins: tuple[int, ...]
+    ties: tuple[int, ...]
+    losses: tuple[int, ...]
+
+    def kinds(self) -> tuple[int, ...]:
+        """All that count."""
+        return self.wins + self.ties + self.losses
+
+    def decided(self) -> Sides:
+        """The same without ties."""
+        return self._replace(ties=())
+
+
+ALL = Sides((0, 3, 6), (1, 4, 7), (2, 5, 8))
+SHOWN_FIRST = Sides((0,), (1,), (2,))
+SHOWN_SECOND = Sides((3,), (4,), (5,))
+POSITION_KNOWN = Sides((0, 3), (1, 4), (2, 5))
+POSITION_UNKNOWN = Sides((6,), (7,), (8,))
+FIRST_SLOT = Sides((0, 5), (1, 4), (2, 3))
+"""The answer shown first for the treatment, whichever it was."""
+
+
+class Outcomes:
+    """Comparisons summed by cluster and kind. Those without a cluster are clusters of their own, and stay sums."""
+
+    __slots__ = ("_loose", "_numbering", "_sums", "rows")
+
+    def __init__(self) -> None:
+        self._sums: list[list[Exact]] = [[] for _ in range(KINDS)]  # by kind, then by the number of the cluster
+        self._loose: list[tuple[int, Exact, Exact]] = [(0, 0, 0)] * KINDS  # how many, their weights, and these squared
+        self._numbering = Numbering()
+        self.rows = [0] * KINDS
+        """How many comparisons of each kind, whatever they weigh."""
+
+    def share(self, numbering: Numbering) -> None:
+        """Number clusters so: for cells that have no rows yet."""
+        self._numbering = numbering
+
+    def add(self, ending: int, position: int, weight: Exact, cluster: Hashable | None) -> None:
+        """Add one comparison, in a cluster or (None) in one of its own."""
+        kind = 3 * position + ending
+        self.rows[kind] += 1
+        number = self._numbering.number(cluster)
+        if number == OWN:
+            rows, weights, squares = self._loose[kind]
+            self._loose[kind] = (rows + 1, weights + weight, squares + weight * weight)
+        else:
+            self._reach(number)
+            self._sums[kind][number] += weight
+
+    def _reach(self, number: int) -> None:
+        missing = number + 1 - len(self._sums[0])
+        if missing > 0:
+            for sums in self._sums:
+                sums.extend(repeat(0, missing))
+
+    @property
+    def clusters(self) -> dict[Hashable, tuple[Exact, ...]]:
+        """The sums of each cluster that has any, by its key: one for each kind."""
+        rows = zip(*self._sums, strict=True)
+        return {key: sums for key, sums in zip(self._numbering.keys, rows, strict=False) if any(sums)}
+
+    def counted(self, sides: Sides) -> Iterator[Hashable]:
+        """The clusters of which something counts, but for those of one comparison."""
+        columns = [self._sums[kind] for kind in sides.kinds()]
+        return (key for key, *sums in zip(self._numbering.keys, *columns, strict=False) if any(sums))
+
+    def loose_clusters(self, sides: Sides) -> int:
+        """How many comparisons that count have no cluster but their own."""
+        return sum(self._loose[kind][0] for kind in sides.kinds())
+
+    def counts(self, sides: Sides) -> int:
+        """How many comparisons count, whatever they weigh."""
+        return sum(self.rows[kind] for kind in sides.kinds())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Outcomes) and self._counted() == other._counted()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _counted(self) -> tuple[object, ...]:
+        return self.rows, self._loose, self.clusters
+
+    def empty(self) -> Outcomes:
+        """Cells of the same kind without rows."""
+        return Outcomes()
+
+    def merge(self, other: Outcomes) -> None:
+        """Add all rows of another part."""
+        self.rows = [mine + theirs for mine, theirs in zip(self.rows, other.rows, strict=True)]
+        self._loose = [
+            (rows + more, weights + heavier, squares + larger)
+            for (rows, weights, squares), (more, heavier, larger) in zip(self._loose, other._loose, strict=True)
+        ]
+        numbers = self._numbering.of(other._numbering)
+        self._reach(max(numbers))
+        for mine, theirs in zip(self._sums, other._sums, strict=True):
+            for number, value in zip(numbers, theirs, strict=False):
+                mine[number] += value
+
+    def scale(self) -> Exact:
+        """What makes the weights one on average, so that those of a plain count are the comparisons themselves."""
+        weight = self.moments().n
+        return Fraction(sum(self.rows)) / weight if weight else 1
+
+    def moments(self, sides: Sides = ALL, *, scale: Exact = 1) -> ContestMoments:
+        """The sums over clusters that estimates need, of weights times `scale`."""
+        won, tied, lost = ([sum(of_one) * scale for of_one in self._columns(side)] for side in sides)
+        return ContestMoments.of_columns(won, tied, lost).merge(self._loose_moments(sides, scale))
+
+    def _columns(self, side: Sequence[int]) -> Iterator[tuple[Exact, ...]]:
+        return zip(*(self._sums[kind] for kind in side), strict=True)
+
+    def _loose_moments(self, sides: Sides, scale: Exact) -> ContestMoments:
+        sums = [[sum(column) for column in zip(*(self._loose[kind] for kind in side), strict=True)] for side in sides]
+        (won, wins, ww), (tied, ties, tt), (lost, losses, ll) = sums
+        square = scale * scale
+        return ContestMoments(
+            int(won + tied + lost),
+            int(won + lost),
+            *(wins * scale, ties * scale, losses * scale),
+            *(ww * square, tt * square, ll * square),
+        )
+
+    def shared(self, *, scale: Exact = 1) -> SharedMoments:
+        """What the net wins have in common of where the treatment was shown first and where second."""
+        first = zip(*(self._sums[kind] for kind in SHOWN_FIRST.kinds()), strict=True)
+        second = zip(*(self._sums[kind] for kind in SHOWN_SECOND.kinds()), strict=True)
+        return SharedMoments.of_clusters(
+            (_net(one, scale), _net(other, scale)) for one, other in zip(first, second, strict=True)
+        )
+
+
+def _net(sums: Sequence[Exact], scale: Exact) -> tuple[Exact, Exact]:
+    wins, ties, losses = sums
+    return (wins - losses) * scale, (wins + ties + losses) * scale
+
+
+class UnitRow(NamedTuple):
+    """The comparisons of one unit: how many of each kind, how many are missing, and its cluster."""
+
+    kinds: tuple[int, ...] = (0,) * KINDS
+    missing: int = 0
+    cluster: Hashable | None = None
+
+    def ended(self, sides: Sides = ALL) -> tuple[int, int, int]:
+        """(wins, ties, losses)."""
+        wins, ties, losses = (sum(self.kinds[kind] for kind in side) for side in sides)
+        return wins, ties, losses
+
+    def counted(self) -> bool:
+        """Whether any of its comparisons has a verdict."""
+        return any(self.kinds)
+
+
+class UnitOutcomes:
+    """Comparisons of one unit (both orders of one pair, a response's learnings) kept together until they are folded.
+
+    A unit whose comparisons lie in several clusters becomes a cluster of its own.
+    """
+
+    __slots__ = ("units",)
+
+    def __init__(self) -> None:
+        self.units: dict[Hashable, UnitRow] = {}
+
+    def share(self, numbering: Numbering) -> None:
+        """Units are kept by their keys."""
+
+    def add(self, unit: Hashable, ending: int, position: int, cluster: Hashable | None) -> None:
+        """Add one comparison of a unit."""
+        kind = 3 * position + ending
+        self._add(unit, UnitRow(tuple([int(each == kind) for each in range(KINDS)]), 0, cluster))
+
+    def add_missing(self, unit: Hashable, cluster: Hashable | None) -> None:
+        """Account for a comparison of a unit that has no verdict."""
+        self._add(unit, UnitRow(missing=1, cluster=cluster))
+
+    def _add(self, unit: Hashable, more: UnitRow) -> None:
+        row = self.units.get(unit)
+        if row is not None:
+            more = UnitRow(
+                tuple(mine + theirs for mine, theirs in zip(row.kinds, more.kinds, strict=True)),
+                row.missing + more.missing,
+                row.cluster if row.cluster == more.cluster else None,
+            )
+        self.units[unit] = more
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UnitOutcomes) and self.units == other.units
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def empty(self) -> UnitOutcomes:
+        """Cells of the same kind without rows."""
+        return UnitOutcomes()
+
+    def merge(self, other: UnitOutcomes) -> None:
+        """Add all rows of another part."""
+        for unit, row in other.units.items():
+            self._add(unit, row)
