@@ -90,12 +90,42 @@ desk = "desk_logs:reader"
 lost = "desk_logs_lost:reader"
 
 [project.entry-points."evalr.measures"]
+duel = "desk_logs_duel:measure"
 prompt = "desk_logs:measure"
 needy = "desk_logs_needy:measure"
 crashing = "desk_logs_bad:crashing"
 greedy = "desk_logs_bad:greedy"
 """
 
+DUEL = """
+from dataclasses import replace
+
+from pydantic import BaseModel
+
+from evalr import Contest, FunctionEvaluator
+from evalr.measures import Measure, Session
+
+
+class Duel(BaseModel):
+    seconds: float
+
+
+def duel(session: Session) -> Duel:
+    asked, answered = session.activities
+    return Duel(seconds=(answered.at - asked.at).total_seconds())
+
+
+net = Contest("duel", of=Duel, outcome=lambda v: "win" if v.seconds < 60 else "loss", title="beats the minute")
+wins = replace(net, name="duel_wins", view="wins", title="is faster")
+measure = Measure(
+    name="duel",
+    question="does it beat the minute?",
+    input=Session,
+    verdict=Duel,
+    summaries=lambda: (net, wins),
+    evaluator=lambda *, now: FunctionEvaluator("duel", "1", duel, Session, Duel, inline=True),
+)
+"""
 
 BAD_MEASURES = """
 from dataclasses import replace
@@ -114,6 +144,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("desk_logs")
     (folder / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
     (folder / "desk_logs.py").write_text(READER_AND_MEASURE, encoding="utf-8")
+    (folder / "desk_logs_duel.py").write_text(DUEL, encoding="utf-8")
     (folder / "desk_logs_bad.py").write_text(BAD_MEASURES, encoding="utf-8")
     (folder / "desk_logs_needy.py").write_text("import a_library_that_is_not_there\n", encoding="utf-8")
     target = tmp_path_factory.mktemp("site")
@@ -157,6 +188,18 @@ def test_a_gate_holds_it(site: Path, log: Path) -> None:
     assert evalr(site, "gate", "prompt>50%", str(log)).returncode == 0
     assert evalr(site, "gate", "prompt>60%", str(log)).returncode == 1
     assert evalr(site, "gate", "prompt<60s", str(log)).returncode == 2
+
+
+def test_its_contest_is_shown_and_gated_too(site: Path, log: Path) -> None:
+    done = evalr(site, "report", str(log), "--measure", "duel", "--by", "desk")
+    assert done.returncode == 0
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert any(line.startswith("beats the minute +50.0% [+21.0, +74.2] 40 comparisons: 30 wins") for line in lines)
+    assert any(line.startswith("is faster 75.0% [59.8, 85.8] 40 comparisons") for line in lines)
+    assert evalr(site, "gate", "duel>0", str(log)).returncode == 0
+    assert evalr(site, "gate", "duel>-5%", str(log)).returncode == 0
+    assert evalr(site, "gate", "duel>50%", str(log)).returncode == 1
+    assert evalr(site, "gate", "duel>-200%", str(log)).returncode == 2
 
 
 def test_it_is_listed_and_so_is_what_cannot_be_loaded(site: Path) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 import evalr
-from evalr import About, Contest, DuplicateError, Failure, HandOff, InputError, MixedVersionsError, Skip, Verdict
+from evalr import About, Contest, DuplicateError, Failure, HandOff, InputError, MixedVersionsError, Rate, Skip, Verdict
 from evalr.estimates.contest import ONE_POSITION
 from evalr.estimates.interval import SINGLE_CLUSTER
 from evalr.tallies.contests import ContestMoments
@@ -422,6 +422,60 @@ def test_pairs_of_one_user_are_one_cluster() -> None:
     assert (found.same.n, found.same.clusters) == (34, 9)
     assert found.p is not None
     assert found.p != contest.consistency(both_orders(ww=20, wl=12, lw=2)).p
+
+
+# -- two arms --------------------------------------------------------------------------------------------------------
+
+
+def in_arms(treatment: list[Duel], control: list[Duel], users: int | None = None) -> list[Any]:
+    return [
+        Verdict(
+            value,
+            "judge",
+            about=About(
+                "exchange", id=f"{arm}{place}", arm=arm, user=None if users is None else f"{arm}{place % users}"
+            ),
+        )
+        for arm, values in (("treatment", treatment), ("control", control))
+        for place, value in enumerate(values)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("view", "expected"),
+    [("net", 0.5 - 0.2), ("wins", 0.6 - 0.4), ("decided", 12 / 14 - 8 / 12), ("half_tie", 0.75 - 0.6)],
+)
+@pytest.mark.parametrize("users", [None, 5])
+def test_arms_are_compared_in_each_view(view: Any, expected: float, users: int | None) -> None:
+    lift = contest.lift(in_arms(duels(12, 6, 2), duels(8, 8, 4), users), view=view, randomised=True)
+    assert (lift.difference.value, lift.difference.unit) == (pytest.approx(expected), "points")
+    assert lift.difference.low is not None
+    assert lift.difference.low < expected < lift.difference.high
+    counted = 26 if view == "decided" else 40
+    assert (lift.difference.n, lift.difference.clusters) == (counted, counted if users is None else 10)
+
+
+def test_a_share_of_wins_is_compared_as_a_rate_is() -> None:
+    results = in_arms(duels(12, 6, 2), duels(8, 8, 4), 7)
+    rate = Rate("shadow", of=Duel, hits=lambda v: v.outcome == "win")
+    for weight in (None, 0.5):
+        weighed = [replace(each, about=each.about._replace(weight=weight)) for each in results]
+        mine, theirs = contest.lift(weighed, view="wins").difference, rate.lift(weighed).difference
+        assert (mine.value, *interval(mine)) == pytest.approx((theirs.value, *interval(theirs)))
+
+
+def test_folded_arms_are_compared_by_their_units() -> None:
+    results = [
+        replace(each, about=each.about._replace(arm="treatment" if place % 2 else "control"), value=each.value)
+        for place, each in enumerate(UNITS)
+    ]
+    lift = contest.lift(results, per="response", fold="majority")
+    assert lift.difference.value == pytest.approx(lift.treatment.value - lift.control.value)
+
+
+def test_an_adjusted_contest_is_not_compared() -> None:
+    with pytest.raises(InputError, match="not compared in view='adjusted'"):
+        contest.lift(in_arms(duels(1), duels(1)), view="adjusted")
 
 
 # -- as every summary ------------------------------------------------------------------------------------------------

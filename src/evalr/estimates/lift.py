@@ -59,7 +59,9 @@ class Allocation:
                 for arm, count in self.evaluated.items()
                 if self.assigned[arm]
             )
-            notes.append(f"evaluated of those {shares}{_checked(self.coverage, 'equal shares', 'the arms lost unequal shares')}")
+            notes.append(
+                f"evaluated of those {shares}{_checked(self.coverage, 'equal shares', 'the arms lost unequal shares')}"
+            )
         counts = {
             "assigned to several arms, and not counted": self.in_several,
             "assigned to no arm": self.without_arm,

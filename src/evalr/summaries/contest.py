@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from math import sqrt
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from evalr.errors import InputError
 from evalr.estimates.contest import NET_METHODS, NetMethod, half_tie_interval, net_win, position_adjusted, sign_test
@@ -36,12 +36,16 @@ from evalr.tallies.outcomes import (
     UNKNOWN_POSITION,
     WIN,
     Outcomes,
+    Parts,
     Sides,
     UnitOutcomes,
     UnitRow,
 )
 from evalr.tallies.tally import Entry, Tally
 from evalr.verdicts import Duplicates, Result, V
+
+if TYPE_CHECKING:
+    from evalr.summaries.comparing import Comparison
 
 ContestView = Literal["net", "wins", "decided", "half_tie", "adjusted"]
 ContestMethod = NetMethod | RateMethod
@@ -134,7 +138,7 @@ class Contest(Summary[V]):
         view, cells = _VIEWS[self.view], self._folded(entry)
         scale = cells.scale()
         contest = cells.moments(scale=scale)
-        sides = ALL.decided() if self.view == "decided" else ALL
+        sides = self._sides()
         n = cells.counts(sides)
         value, low, high = (_share(view.parts(*ended)) for ended in (contest.ended, *self._extremes(entry, cells)))
         return self._finished(
@@ -150,6 +154,9 @@ class Contest(Summary[V]):
             bounds=None if low is None or high is None else (low, high),
             also_left_out={"without a verdict": _without_verdict(entry)},
         )
+
+    def _sides(self) -> Sides:
+        return ALL.decided() if self.view == "decided" else ALL
 
     def _folded(self, entry: Entry[Any]) -> Outcomes:
         """The comparisons, or one for each unit that has any."""
@@ -183,6 +190,18 @@ class Contest(Summary[V]):
             return half_tie_interval(contest, level=level, method=method)
         moments = contest.won() if self.view == "wins" else contest.decided()
         return rate_interval(moments, level=level, method=method, units=n)
+
+    def _compare(self, treatment: Entry[Any], control: Entry[Any], level: float, interval: str) -> Comparison:
+        from evalr.summaries.comparing import compared_means, compared_rates
+
+        view, cells = _VIEWS[self.view], (self._folded(treatment), self._folded(control))
+        if self.view == "adjusted":
+            raise InputError(f"summary {self.name!r}: two arms are not compared in view='adjusted': choose another")
+        sums = (cells[0].ratio(view.parts), cells[1].ratio(view.parts))
+        if self.view in ("net", "half_tie"):
+            return compared_means(sums, _LIMITS[view.unit], "points", level, interval)
+        sides = self._sides()
+        return compared_rates(sums, (cells[0].counts(sides), cells[1].counts(sides)), level, interval)
 
     # -- what stands beside it ----------------------------------------------------------------------------------------
 
@@ -365,8 +384,7 @@ class _View(NamedTuple):
     unit: Unit
     methods: tuple[str, ...]
     """Of its interval, the usual one first."""
-    parts: Callable[[Exact, Exact, Exact], tuple[Exact, Exact]]
-    """From wins, ties and losses to a part and its whole."""
+    parts: Parts
 
 
 _VIEWS = {
@@ -376,6 +394,7 @@ _VIEWS = {
     "half_tie": _View("half-tie win rate", "share", NET_METHODS, lambda w, t, lost: (2 * w + t, 2 * (w + t + lost))),
     "adjusted": _View("position-adjusted win rate", "share", (), lambda w, t, lost: (2 * w + t, 2 * (w + t + lost))),
 }
+_LIMITS = {"signed share": (-1.0, 1.0), "share": (0.0, 1.0)}
 _ENDINGS = {"win": WIN, "tie": TIE, "loss": LOSS}
 _POSITIONS = {True: FIRST, False: SECOND, None: UNKNOWN_POSITION}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import repeat
 
 from evalr.tallies.moments import Exact, Moments
@@ -23,6 +23,15 @@ class Counts:
         self._rows: list[int] = []
         self._numbering = Numbering()
         self._loose = Moments()
+
+    @classmethod
+    def of_sums(cls, clusters: Iterable[tuple[Hashable, Exact, Exact]], loose: Moments) -> Counts:
+        """Counts of clusters, each given as (key, sum of y, sum of m), and of rows that are clusters of their own."""
+        counts = cls()
+        for key, y, m in clusters:
+            counts.add(y, m, key)
+        counts._loose = loose
+        return counts
 
     def share(self, numbering: Numbering) -> None:
         """Number clusters so: for cells that have no rows yet."""

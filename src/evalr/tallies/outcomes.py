@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from fractions import Fraction
 from itertools import repeat
 from typing import NamedTuple
 
 from evalr.tallies.contests import ContestMoments
-from evalr.tallies.moments import Exact
+from evalr.tallies.counts import Counts
+from evalr.tallies.moments import Exact, Moments
 from evalr.tallies.numbering import OWN, Numbering
 from evalr.tallies.shared import SharedMoments
 
@@ -20,6 +21,10 @@ FIRST, SECOND, UNKNOWN_POSITION = range(3)
 
 KINDS = 9
 """Three endings at three positions; kind 3 * position + ending."""
+
+
+Parts = Callable[[Exact, Exact, Exact], tuple[Exact, Exact]]
+"""From wins, ties and losses to a part and its whole."""
 
 
 class Sides(NamedTuple):
@@ -148,6 +153,22 @@ class Outcomes:
             *(wins * scale, ties * scale, losses * scale),
             *(ww * square, tt * square, ll * square),
         )
+
+    def ratio(self, parts: Parts) -> Counts:
+        """A part and its whole by cluster, where both are sums of wins, ties and losses; weights are one on average."""
+        scale = self.scale()
+        columns = [self._columns(side) for side in ALL]
+        rows = zip(self._numbering.keys, *columns, strict=False)
+        clusters = ((key, *parts(*(sum(kinds) * scale for kinds in ended))) for key, *ended in rows)
+        loose = Moments()
+        for side, one in zip(ALL, ((1, 0, 0), (0, 1, 0), (0, 0, 1)), strict=True):
+            y, m = parts(*one)
+            for rows_of_kind, weights, squares in (self._loose[kind] for kind in side):
+                total, square = weights * scale, squares * scale * scale
+                counted = rows_of_kind if m else 0
+                sums = (y * total, m * total, y * y * square, y * m * square, m * m * square)
+                loose = loose.merge(Moments(counted, rows_of_kind, *sums))
+        return Counts.of_sums((each for each in clusters if each[2]), loose)
 
     def shared(self, *, scale: Exact = 1) -> SharedMoments:
         """What the net wins have in common of where the treatment was shown first and where second."""
