@@ -1,6 +1,7 @@
 """Running evaluators over many inputs: as many at once as a server takes, within a budget, and with nothing lost."""
 
 from evalr.runs.account import RunSummary
+from evalr.runs.attempts import RegenerationStatus, regeneration_status
 from evalr.runs.budget import Budget
 from evalr.runs.families import Evaluators, Family, Judges
 from evalr.runs.grading import Grade, Grades, grade, grade_sync
@@ -8,6 +9,7 @@ from evalr.runs.journal import Journal, Totals
 from evalr.runs.keys import input_hash
 from evalr.runs.limiter import Limiter
 from evalr.runs.progress import Progress, ProgressLine, Watch
+from evalr.runs.regeneration import Regeneration, SyncRegeneration, regenerate, regenerate_sync
 from evalr.runs.retries import Classify, Fault, Retry, classify
 from evalr.runs.running import Inputs, Run, SyncRun, evaluate_all, evaluate_all_sync
 from evalr.runs.sampling import Sample, Strata, Stratum, sample, sampled, stratified_sample
@@ -26,12 +28,15 @@ __all__ = [
     "Limiter",
     "Progress",
     "ProgressLine",
+    "Regeneration",
+    "RegenerationStatus",
     "Retry",
     "Run",
     "RunSummary",
     "Sample",
     "Strata",
     "Stratum",
+    "SyncRegeneration",
     "SyncRun",
     "Totals",
     "Watch",
@@ -41,6 +46,9 @@ __all__ = [
     "grade",
     "grade_sync",
     "input_hash",
+    "regenerate",
+    "regenerate_sync",
+    "regeneration_status",
     "sample",
     "sampled",
     "stratified_sample",

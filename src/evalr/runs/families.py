@@ -131,23 +131,28 @@ class FamilyPlan:
         # Without evaluators it still tells inputs that came before.
         self._whole = Planner(whole, 1, duplicates)
         self._split = {
-            named.name: Planner(named.evaluators, 1, duplicates)
+            named.name: (len(named.evaluators), Planner(named.evaluators, 1, duplicates))
             for named in families.families
             if named.family is not None
         }
+        self._families = families
         self.equal_parts: Counter[str] = Counter()
         """Parts that were left out, since an equal one of the same subject had come before, by family."""
+        self.unmade = 0
+        """Jobs that were not made, since the input or the part had come before."""
 
     def jobs(self, position: int, given: Work) -> list[Job] | None:
         """The jobs of one input's families, or None where its subject has come before."""
         jobs = self._whole.jobs(position, given.given)
         if jobs is None:
+            self.unmade += self._families.jobs_of(given)
             return None
-        for name, planner in self._split.items():
+        for name, (evaluators, planner) in self._split.items():
             for part in given.parts.get(name, ()):
                 found = planner.jobs(position, part)
                 if found is None:
                     self.equal_parts[name] += 1
+                    self.unmade += evaluators
                 else:
                     jobs += found
         return jobs

@@ -229,7 +229,7 @@ class _Request:
             return Grade(name, "skipped", nothing, {}, (), False, None, None)
         jobs = self._jobs[name]
         answered = [(job, *self._answers[job.digest]) for job in jobs if job.digest in self._answers]
-        reasons = [(_status(job, result), _reason(result)) for job, result, _ in answered]
+        reasons = [(status_of(job, result), _reason(result)) for job, result, _ in answered]
         reasons += [("not_done", undone)] * (len(jobs) - len(answered))
         status, reason = _together(reasons)
         served = [job for job, result, _ in answered if _is_served(job, result)]
@@ -247,7 +247,8 @@ class _Request:
         )
 
 
-def _status(job: Job, result: Result[Any]) -> Status:
+def status_of(job: Job, result: Result[Any]) -> Status:
+    """What one result counts as."""
     if isinstance(result, Verdict):
         return "pending" if is_pending(job, result) else "graded"
     status: Status = result.status  # type: ignore[assignment]  # failed, skipped and handed_off are the words here, too
@@ -256,7 +257,7 @@ def _status(job: Job, result: Result[Any]) -> Status:
 
 def _is_served(job: Job, result: Result[Any]) -> bool:
     """Whether the cache serves it to later requests."""
-    return _status(job, result) not in ("failed", "pending")
+    return status_of(job, result) not in ("failed", "pending")
 
 
 def _reason(result: Result[Any]) -> str | None:

@@ -294,12 +294,16 @@ class Journal:
 
     def notes(self, name: str | None = None) -> list[Note]:
         """What runs said of themselves under a name, or under any; the latest run comes last."""
+        where, named = ("", ()) if name is None else ("WHERE name = ?", (name,))
         with self._reading() as read:
             if not read("SELECT count(*) FROM sqlite_master WHERE name = 'notes'").fetchone()[0]:
                 return []
-            where = ("", ()) if name is None else ("WHERE name = ?", (name,))
-            rows = read(f"SELECT run, name, text FROM notes {where[0]} ORDER BY run", where[1]).fetchall()
-        return [Note(run, named, text, self._is_alive(run)) for run, named, text in rows]
+            runs = read(f"SELECT run FROM notes {where} ORDER BY run", named).fetchall()
+        alive = {run: self._is_alive(run) for (run,) in runs}
+        # Only now, so that the last word of a run that is not alive is read: it comes before its end.
+        with self._reading() as read:
+            rows = read(f"SELECT run, name, text FROM notes {where} ORDER BY run", named).fetchall()
+        return [Note(run, own, text, alive.get(run, True)) for run, own, text in rows]
 
     def spent(self, runs: Iterable[int], *, since: int = 0) -> Spent:
         """What runs have spent, of which `since` is the number of the last call before them all."""

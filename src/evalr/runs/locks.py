@@ -73,7 +73,7 @@ def is_held(path: Path) -> bool:
             f"{path}: {error.strerror or error}; whether the run that made it is alive is unknown"
         ) from error
     try:
-        return not _lock(file)
+        return not _lock(file, shared=True)
     except OSError as error:
         raise _no_locks(path, error) from error
     finally:
@@ -101,7 +101,7 @@ def _no_locks(path: Path, error: OSError) -> JournalError:
 
 if sys.platform == "win32":
 
-    def _lock(file: int) -> bool:
+    def _lock(file: int, *, shared: bool = False) -> bool:
         import msvcrt
 
         try:
@@ -112,13 +112,14 @@ if sys.platform == "win32":
 
 else:
 
-    def _lock(file: int) -> bool:
+    def _lock(file: int, *, shared: bool = False) -> bool:
+        # Shared, so that two who look at the same time do not take each other for the holder.
         # flock and not fcntl's record locks: those are lost as soon as the process closes the file anywhere else, and
         # do not tell two runs of one process apart.
         import fcntl
 
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         return True
