@@ -172,7 +172,7 @@ class Contest(Summary[V]):
     def _extremes(self, entry: Entry[Any], cells: Outcomes) -> tuple[Ended, Ended]:
         """The wins, ties and losses if all that is missing were lost, and if it were won."""
         if self.fold is None:
-            wins, ties, losses = cells.moments().ended
+            wins, ties, losses = map(cells.weight, ALL)
             return (wins, ties, losses + entry.unknown), (wins + entry.unknown, ties, losses)
         fold = _FOLDS[self.fold]
         lowest, highest = Counter[int](), Counter[int]()
@@ -425,7 +425,7 @@ def _shown(cells: Outcomes, scale: Exact) -> dict[str, float]:
     if not cells.counts(POSITION_KNOWN):
         return {}
     shown = {"shown_first": SHOWN_FIRST, "shown_second": SHOWN_SECOND}
-    return {name: number(cells.moments(sides, scale=scale).n) for name, sides in shown.items()}
+    return {name: number(cells.weight(sides.kinds()) * scale) for name, sides in shown.items()}
 
 
 def _clusters(cells: Outcomes, sides: Sides) -> Counter[str]:

@@ -103,6 +103,12 @@ class ContestMoments(NamedTuple):
         """Whether every cluster is one comparison, and not a share of a win and a share of a loss."""
         return self.clusters == self.n == self._nn and not (self.wt or self.wl or self.tl)
 
+    def scaled(self, scale: Exact) -> ContestMoments:
+        """The same with every weight times `scale`."""
+        sums = (each * scale for each in self.ended)
+        products = (each * scale * scale for each in self[5:])
+        return ContestMoments(self.clusters, self.deciding, *sums, *products)
+
     def swapped(self) -> ContestMoments:
         """The same with wins for losses."""
         return self._replace(wins=self.losses, losses=self.wins, ww=self.ll, ll=self.ww, wt=self.tl, tl=self.wt)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import repeat
 from typing import NamedTuple
@@ -130,29 +130,27 @@ class Outcomes:
             for number, value in zip(numbers, theirs, strict=False):
                 mine[number] += value
 
+    def weight(self, kinds: Iterable[int]) -> Exact:
+        """What the comparisons of some kinds weigh."""
+        return sum(sum(self._sums[kind]) + self._loose[kind][1] for kind in kinds)
+
     def scale(self) -> Exact:
         """What makes the weights one on average, so that those of a plain count are the comparisons themselves."""
-        weight = self.moments().n
-        return Fraction(sum(self.rows)) / weight if weight else 1
+        rows, weight = sum(self.rows), self.weight(ALL.kinds())
+        return 1 if rows == weight else Fraction(rows) / weight
 
     def moments(self, sides: Sides = ALL, *, scale: Exact = 1) -> ContestMoments:
         """The sums over clusters that estimates need, of weights times `scale`."""
-        won, tied, lost = ([sum(of_one) * scale for of_one in self._columns(side)] for side in sides)
-        return ContestMoments.of_columns(won, tied, lost).merge(self._loose_moments(sides, scale))
+        columns = ([sum(of_one) for of_one in self._columns(side)] for side in sides)
+        return ContestMoments.of_columns(*columns).merge(self._loose_moments(sides)).scaled(scale)
 
     def _columns(self, side: Sequence[int]) -> Iterator[tuple[Exact, ...]]:
         return zip(*(self._sums[kind] for kind in side), strict=True)
 
-    def _loose_moments(self, sides: Sides, scale: Exact) -> ContestMoments:
+    def _loose_moments(self, sides: Sides) -> ContestMoments:
         sums = [[sum(column) for column in zip(*(self._loose[kind] for kind in side), strict=True)] for side in sides]
         (won, wins, ww), (tied, ties, tt), (lost, losses, ll) = sums
-        square = scale * scale
-        return ContestMoments(
-            int(won + tied + lost),
-            int(won + lost),
-            *(wins * scale, ties * scale, losses * scale),
-            *(ww * square, tt * square, ll * square),
-        )
+        return ContestMoments(int(won + tied + lost), int(won + lost), wins, ties, losses, ww, tt, ll)
 
     def ratio(self, parts: Parts) -> Counts:
         """A part and its whole by cluster, where both are sums of wins, ties and losses; weights are one on average."""
