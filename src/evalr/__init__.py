@@ -30,6 +30,16 @@ from evalr.verdicts import Duplicates, Failure, HandOff, Result, Score, Skip, Ve
 
 if TYPE_CHECKING:
     from evalr.estimates.lift import Allocation, Lift
+    from evalr.estimates.power import (
+        Detectable,
+        Needed,
+        design_effect,
+        detectable,
+        intraclass_correlation,
+        power_of,
+        users_needed,
+    )
+    from evalr.estimates.sample_ratio import SampleRatio, coverage_by_arm, sample_ratio, sequential_sample_ratio
     from evalr.reports.report import Report, report
 
 __all__ = [
@@ -40,6 +50,7 @@ __all__ = [
     "Bucket",
     "Consistency",
     "Contest",
+    "Detectable",
     "DuplicateError",
     "Duplicates",
     "Estimate",
@@ -61,6 +72,7 @@ __all__ = [
     "Mean",
     "MissingExtraError",
     "MixedVersionsError",
+    "Needed",
     "Per",
     "PluginError",
     "PositionEffect",
@@ -68,6 +80,7 @@ __all__ = [
     "RecordError",
     "Report",
     "Result",
+    "SampleRatio",
     "Score",
     "Skip",
     "Summary",
@@ -78,21 +91,40 @@ __all__ = [
     "UnknownLogError",
     "Verdict",
     "WinTest",
+    "coverage_by_arm",
+    "design_effect",
+    "detectable",
+    "intraclass_correlation",
     "one_per_subject",
     "pass_k",
+    "power_of",
     "report",
     "run_sync",
+    "sample_ratio",
     "scores",
+    "sequential_sample_ratio",
     "tag",
+    "users_needed",
     "verdict_fields",
 ]
 
 
 _LATER = {
     "Allocation": "evalr.estimates.lift",
+    "Detectable": "evalr.estimates.power",
     "Lift": "evalr.estimates.lift",
+    "Needed": "evalr.estimates.power",
     "Report": "evalr.reports.report",
+    "SampleRatio": "evalr.estimates.sample_ratio",
+    "coverage_by_arm": "evalr.estimates.sample_ratio",
+    "design_effect": "evalr.estimates.power",
+    "detectable": "evalr.estimates.power",
+    "intraclass_correlation": "evalr.estimates.power",
+    "power_of": "evalr.estimates.power",
     "report": "evalr.reports.report",
+    "sample_ratio": "evalr.estimates.sample_ratio",
+    "sequential_sample_ratio": "evalr.estimates.sample_ratio",
+    "users_needed": "evalr.estimates.power",
 }
 """What stands on much else is imported when it is asked for."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -201,6 +202,122 @@ def gate(
     raise typer.Exit(max(ruling.code for ruling in rulings))
 
 
+@app.command(epilog=ENDINGS)
+def power(
+    rate: Annotated[str | None, typer.Option(metavar="SHARE", help="Of the control arm: 70% or 0.7.")] = None,
+    lift: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIFT",
+            help="What is to be seen: 5pp or -5pp for percentage points, x1.1 for 1.1 times the rate.",
+        ),
+    ] = None,
+    users: Annotated[
+        str | None,
+        typer.Option(metavar="USERS", help="Those that there are, treatment first: 900:100. Or 1000, by --split."),
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(metavar="SPLIT", help="Of users, treatment first: 90:10 for a holdout of 10%. [default: 50:50]"),
+    ] = None,
+    per_user: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="Rows (sessions, tasks) a user, on average. [default: 1]")
+    ] = None,
+    icc: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="How alike the rows of one user are: 0 no more than others', 1 entirely."),
+    ] = None,
+    cv: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER", help="Standard deviation of the rows a user, over their mean. [default: 0]"),
+    ] = None,
+    log: Annotated[
+        str | None,
+        typer.Option("--from", metavar="LOG", help="Take the rate, the rows a user and their likeness from a log."),
+    ] = None,
+    measure: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The rate to take from it, by the name that gates use.")
+    ] = None,
+    window: Window = None,
+    now: Now = None,
+    wanted: Annotated[str, typer.Option("--power", metavar="SHARE", help="The chance to see it.")] = "80%",
+    level: Annotated[str, typer.Option(metavar="SHARE", help="Of the two-sided test.")] = "95%",
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Plan an A/B test: users needed, or what is seen.
+
+    With --lift, how many users it takes to see it. With --users, the smallest increase and decrease that they show, and
+    with both, the power.
+    """
+    from evalr.cli.planning import plan_dict, plan_lines, rate_named, read_plan
+
+    measured = None
+    if log is not None:
+        named = rate_named(measure)
+        found = _report(log, measures=[named.measure], settings=None, window=window, now=now, since=None, until=None)
+        measured = found[named.summary.name]
+    elif not (measure is window is now is None):
+        raise InputError("--measure, --window and --now are of a log: name it with --from")
+    plan = read_plan(
+        rate=rate,
+        lift=lift,
+        users=users,
+        split=split,
+        power=wanted,
+        level=level,
+        per_user=per_user,
+        icc=icc,
+        cv=cv,
+        measured=measured,
+    )
+    _print_lines(plan_lines(plan, _width()), plan_dict(plan), json=json)
+
+
+@app.command(epilog="Exit codes: 0 no mismatch, 1 a mismatch, 2 misuse or nothing that can be checked.")
+def srm(
+    given: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ARM=USERS... | FILE",
+            help="Users assigned to each arm, as in treatment=880 control=120; or a file of assignments, CSV or JSON "
+            "Lines, with a column of users and one of arms.",
+            show_default=False,
+        ),
+    ],
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPLIT",
+            help="As declared, in the order of the arms: 90:10, of a file treatment first. By name: "
+            "treatment=90,control=10. [default: equal]",
+        ),
+    ] = None,
+    sequential: Annotated[
+        bool, typer.Option("--sequential", "--daily", help="For a look that is one of many: p holds at all of them.")
+    ] = False,
+    evaluated: Annotated[
+        str | None,
+        typer.Option(metavar="USERS", help="Of those assigned, the ones evaluated: treatment=850,control=110."),
+    ] = None,
+    user_column: Annotated[str, typer.Option(metavar="NAME", help="Who was assigned, in a file.")] = "user",
+    arm_column: Annotated[str, typer.Option(metavar="NAME", help="The arm, in a file.")] = "arm",
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Check that the arms of an A/B test are as large as they should be (sample ratio mismatch)."""
+    from evalr.cli.arms import check, checked_dict, checked_lines
+
+    checked = check(
+        given,
+        weights=weights,
+        evaluated=evaluated,
+        sequential=sequential,
+        user_column=user_column,
+        arm_column=arm_column,
+    )
+    _print_lines(checked_lines(checked, _width()), checked_dict(checked), json=json)
+    raise typer.Exit(checked.code)
+
+
 @app.command()
 def measures() -> None:
     """List measures, names to gate on, settings and readers."""
@@ -298,6 +415,15 @@ def _print_report(found: Report, *, json: bool) -> None:
         print(dumps(found.to_dict(), indent=2, allow_nan=False))
     else:
         print(found.text(width=_width(), color=_color()))
+
+
+def _print_lines(lines: Iterable[str], fields: dict[str, Any], *, json: bool) -> None:
+    if json:
+        from json import dumps
+
+        print(dumps(fields, indent=2, allow_nan=False))
+    else:
+        print("\n".join(lines))
 
 
 def _width() -> int:

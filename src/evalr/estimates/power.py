@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from evalr.errors import InputError
 from evalr.estimates.interval import normal_quantile
+from evalr.estimates.words import value_words
 
 
 class Needed(NamedTuple):
@@ -21,12 +22,19 @@ class Needed(NamedTuple):
     treatment: float
     control: float
 
+    def __str__(self) -> str:
+        return f"{math.ceil(self.treatment):,} in treatment, {math.ceil(self.control):,} in control"
+
 
 class Detectable(NamedTuple):
     """The smallest differences that are seen with the power asked for; None where there is no room for one."""
 
     increase: float | None
     decrease: float | None
+
+    def __str__(self) -> str:
+        increase = "no increase" if self.increase is None else value_words(self.increase, "points")
+        return f"{increase}, {'no decrease' if self.decrease is None else value_words(-self.decrease, 'points')}"
 
 
 def users_needed(

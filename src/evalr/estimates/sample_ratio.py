@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from evalr.errors import InputError
 from evalr.estimates.p_values import binomial_p, chi_square_p, hypergeometric_p
+from evalr.estimates.words import p_words
 
 ALARM_BELOW = 0.001
 """Fabijan et al. 2019: a check that runs on every experiment must seldom cry wolf."""
@@ -35,6 +36,10 @@ class SampleRatio(NamedTuple):
     """Name and version of what gave `p`; `none` where nothing did."""
     reason: str | None = None
     """Why there is no p, or why there is an alarm whatever p is."""
+
+    def __str__(self) -> str:
+        found = [] if self.p is None else [f"{p_words(self.p)} ({self.method})"]
+        return f"{'alarm' if self.alarm else 'no alarm'}: {', '.join([*found, *filter(None, [self.reason])])}"
 
 
 def sample_ratio(assigned: Sequence[int], weights: Sequence[float]) -> SampleRatio:

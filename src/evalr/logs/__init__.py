@@ -3,6 +3,7 @@
 Text from a log is whatever somebody wrote: it is quoted where a message shows it, and never run or formatted with.
 """
 
+from evalr.logs.assignments import read_assignments
 from evalr.logs.finding import find_reader, installed_readers, read
 from evalr.logs.frames import read_frame
 from evalr.logs.jsonl import to_line
@@ -20,6 +21,7 @@ __all__ = [
     "installed_readers",
     "quoted",
     "read",
+    "read_assignments",
     "read_frame",
     "schemas",
     "to_line",
