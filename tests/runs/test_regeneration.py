@@ -488,6 +488,8 @@ class Said(BaseModel):
 async def ask(given):
     with open(bill, "a") as file:
         file.write(given.id + "\\n")
+    while os.path.exists(bill + ".hold"):
+        await asyncio.sleep(0.01)
     await asyncio.sleep(wait)
     return Said(good=True)
 
@@ -537,6 +539,18 @@ def until(journal: Path, least: int) -> RegenerationStatus:
     raise AssertionError("nothing was done")
 
 
+def started_together(journal: Path, bill: Path, wait: float, *, again: bool = False) -> tuple[Child, Child]:
+    """Two of which the second begins while the first is at work."""
+    one = Child(journal, bill, wait, again=again)
+    until(journal, 0)
+    other = Child(journal, bill, wait, again=again)
+    for _ in range(1500):
+        if regeneration_status(journal).attempts == 2:
+            return one, other
+        time.sleep(0.01)
+    raise AssertionError("the second did not begin")
+
+
 @pytest.mark.parametrize("again", [False, True])
 def test_a_killed_one_is_seen_at_once_and_goes_on_where_it_was(again: bool, journal: Path, tmp_path: Path) -> None:
     bill = tmp_path / "bill"
@@ -560,10 +574,10 @@ def test_a_killed_one_is_seen_at_once_and_goes_on_where_it_was(again: bool, jour
 
 @pytest.mark.parametrize("again", [False, True])
 def test_two_at_once_ask_each_question_once(again: bool, journal: Path, tmp_path: Path) -> None:
-    bill = tmp_path / "bill"
-    one = Child(journal, bill, 0.05, again=again)
-    assert until(journal, 0).state == "running"
-    other = Child(journal, bill, 0.05, again=again)
+    bill, hold = tmp_path / "bill", tmp_path / "bill.hold"
+    hold.touch()
+    one, other = started_together(journal, bill, 0.02, again=again)
+    hold.unlink()
     assert [one.finish().split()[:2], other.finish().split()[:2]] == [["finished", "40"]] * 2
     assert set(Counter(bill.read_text().split()).values()) == {1}
     found = regeneration_status(journal)
@@ -571,15 +585,13 @@ def test_two_at_once_ask_each_question_once(again: bool, journal: Path, tmp_path
 
 
 def test_one_that_is_killed_beside_another_does_not_hide_it(journal: Path, tmp_path: Path) -> None:
-    bill = tmp_path / "bill"
-    one = Child(journal, bill, 0.2)
-    until(journal, 0)
-    other = Child(journal, bill, 0.2)
-    while regeneration_status(journal).attempts < 2:
-        time.sleep(0.01)
+    bill, hold = tmp_path / "bill", tmp_path / "bill.hold"
+    hold.touch()
+    one, other = started_together(journal, bill, 0.02)
     other.kill()
     found = regeneration_status(journal)
     assert (found.state, found.process) == ("running", one.process.pid)
+    hold.unlink()
     assert one.finish() == "finished 40 1"
     assert regeneration_status(journal).state == "finished"
 
