@@ -186,19 +186,15 @@ class Engine:
 
     async def _give_out(self, jobs: list[Job]) -> None:
         known = await self._recorder.look_up([job.digest for job in jobs])
+        await self.outbox.room()
         for job in jobs:
             found = known.get(job.digest)
-            if found is not None and self._stands(found, job):
-                if (result := self._answer(found, job)) is None:
-                    continue
-                if self.outbox.full():
-                    await self.outbox.put(result)
-                else:
-                    self.outbox.add(result)
-            else:
+            if found is None or not self._stands(found, job):
                 self._open += 1
                 self._idle.clear()
                 await self._todo.put(job)
+            elif (result := self._answer(found, job)) is not None:
+                self.outbox.add(result)
 
     def _stands(self, found: Found, job: Job) -> bool:
         return stands(found, self._since(job), again=self._terms.again, asked_after=self._terms.asked_after)

@@ -67,24 +67,19 @@ class Planner:
         self, evaluators: Sequence[Evaluator[Any, Any]], repeats: int, duplicates: Literal["error", "first"]
     ) -> None:
         self._evaluators = [(each, each.name, each.version, getattr(each, "as_of", None)) for each in evaluators]
-        self._read_by_all: set[type] = set()
+        self._read_by_all: set[type] = set()  # a model is not quick to tell
         self._repeats = [None] if repeats == 1 else list(range(1, repeats + 1))
         self._strict = duplicates == "error"
         self._places = Places()
         self._again: Counter[bytes] = Counter()
 
-    def jobs(self, position: int, given: object) -> list[Job] | None:
+    def jobs(self, position: int, given: Any) -> list[Job] | None:
         """The jobs of an input, or None where its subject has come before.
 
         Raises:
             InputError: it is no input, or one that an evaluator does not read.
             DuplicateError: its subject has come before with another content, and `duplicates` is "error".
         """
-        if not isinstance(given, Input):
-            raise InputError(
-                f"input {position} is a {safe_text(type(given).__name__)}, and evaluators read inputs such as Session "
-                "or Transcript"
-            )
         if type(given) not in self._read_by_all:
             for evaluator, *_ in self._evaluators:
                 _check_type(evaluator, position, given)
@@ -134,7 +129,12 @@ def _subject(given: Input) -> MaybeSubject:
     return about.kind, about.user, about.session, about.id
 
 
-def _check_type(evaluator: Evaluator[Any, Any], position: int, given: Input) -> None:
+def _check_type(evaluator: Evaluator[Any, Any], position: int, given: object) -> None:
+    if not isinstance(given, Input):
+        raise InputError(
+            f"input {position} is a {safe_text(type(given).__name__)}, and evaluators read inputs such as Session "
+            "or Transcript"
+        )
     types = getattr(evaluator, "input_type", None)
     if types is None or isinstance(given, types):
         return

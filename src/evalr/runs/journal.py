@@ -325,7 +325,8 @@ class Journal:
         asked = "(SELECT at FROM calls WHERE call = o.call)"
         query = _LATEST.format(columns=f"i.key, o.call, o.status, o.settled, o.line, {asked}", where=where)
         with self._reading() as read:
-            return {key: Found(*found) for key, *found in read(query, tuple(keys))}
+            rows = read(query, tuple(keys)).fetchall()
+        return {key: Found(call, status, settled, line, at) for key, call, status, settled, line, at in rows}
 
     @contextmanager
     def writing(self, *, durable: bool = True, now: Clock = utc_now) -> Iterator[Batch]:

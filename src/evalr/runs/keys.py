@@ -47,11 +47,9 @@ class Key(NamedTuple):
     def digest(self) -> bytes:
         """20 bytes that stand for it."""
         as_of = None if self.as_of is None else self.as_of.astimezone(UTC).isoformat()
-        kind, user, session, name = self.subject
-        texts = (kind, user, session, name, self.evaluator, self.version, as_of)
-        # Each with its length in front, so that no text can run into the next.
-        spelled = "".join(["-" if text is None else f"{len(text)}:{text}" for text in texts])
-        return _digest(f"{spelled}{self.repeat}/{self.place}/{self.input.hex()}")
+        # Quoted, so that no text can run into the next, and in ASCII, which is spelled alike everywhere.
+        asked = f"{self.subject!a}{self.evaluator!a}{self.version!a}{as_of!a}"
+        return _digest(f"{asked}{self.repeat}/{self.place}/{self.input.hex()}")
 
 
 def input_hash(given: Input) -> bytes:
@@ -105,6 +103,7 @@ def _spell(value: Any, put: Callable[[str], object]) -> None:
         _spell_model(value, names, put)
 
 
+_EMPTY: dict[type, str] = {list: "l0:", dict: "m0:"}
 _SCALARS = frozenset({int, float, bool, type(None)})
 
 
@@ -117,10 +116,13 @@ def _spell_model(value: Any, names: tuple[tuple[str, str], ...], put: Callable[[
     for name, spelled in names:
         part = held[name]
         if part is not None:
-            put(spelled)
+            # Most are texts, or empty: these are spelled without another call.
             if type(part) is str:
-                put(f"s{len(part)}:{part}")
+                put(f"{spelled}s{len(part)}:{part}")
+            elif not part and type(part) in _EMPTY:
+                put(spelled + _EMPTY[type(part)])
             else:
+                put(spelled)
                 _spell(part, put)
     if value.__pydantic_extra__:
         _spell_map(value.__pydantic_extra__, put)

@@ -164,10 +164,10 @@ def _decoded(text: str) -> Any:
 def _result(line: dict[str, Any], verdict_type: type[BaseModel], repeat: int | None) -> Result[Any]:
     get, status = line.get, line["status"]
     about = _about(line["about"], repeat) if "about" in line else None
-    as_of = _time(get("as_of"))
+    as_of = _time(line["as_of"]) if "as_of" in line else None
     if status == "verdict":
         kind = _kind_named(line["value_type"], verdict_type) if "value_type" in line else verdict_type
-        value = kind.model_validate(line["value"], by_alias=False, by_name=True)
+        value = kind.__pydantic_validator__.validate_python(line["value"], by_alias=False, by_name=True)
         evaluator, version = line["evaluator"], line["version"]
         flags = tuple(get("flags", ()))
         return Verdict(value, evaluator, version, about, get("confidence"), get("latency"), get("cost"), as_of, flags)

@@ -21,18 +21,18 @@ class Outbox:
 
     async def put(self, result: Result[Any]) -> None:
         """Add a result, as soon as there is room."""
-        while self.full():
+        await self.room()
+        self.add(result)
+
+    async def room(self) -> None:
+        """Wait until there is room."""
+        while len(self.items) >= self._size:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._putters.append(turn)
             await turn
-        self.add(result)
-
-    def full(self) -> bool:
-        """Whether there is no room."""
-        return len(self.items) >= self._size
 
     def add(self, result: Result[Any]) -> None:
-        """Add a result for which there is room."""
+        """Add a result, without waiting."""
         self.items.append(result)
         if self._taker is not None:
             self._wake_taker()

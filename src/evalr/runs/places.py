@@ -34,30 +34,29 @@ class Places:
     def add(self, subject: Hashable, position: int, content: bytes) -> tuple[int, bool] | None:
         """Note a subject that is new, and return None; or where it was first, and whether its content was the same."""
         key = hash(subject) or 1  # 0 marks an empty place
-        mark = int.from_bytes(content[:4], "big")
-        place = self._place(key)
-        if self._keys[place]:
-            found = self._values[place]
-            return found >> 32, found & _LOW == mark
-        self._keys[place] = key
+        mark = hash(content) & _LOW
+        keys, mask = self._keys, self._mask
+        place = key & mask
+        while found := keys[place]:
+            if found == key:
+                value = self._values[place]
+                return value >> 32, value & _LOW == mark
+            place = (place + 1) & mask
+        keys[place] = key
         self._values[place] = (position & _LOW) << 32 | mark
         self._count += 1
         if self._count > self._limit:
             self._grow()
         return None
 
-    def _place(self, key: int) -> int:
-        keys, mask = self._keys, self._mask
-        place = key & mask
-        while (found := keys[place]) and found != key:
-            place = (place + 1) & mask
-        return place
-
     def _grow(self) -> None:
-        keys, values = self._keys, self._values
-        self._resize(2 * len(keys))
-        for key, value in zip(keys, values, strict=True):
+        before = zip(self._keys, self._values, strict=True)
+        self._resize(2 * len(self._keys))
+        keys, values, mask = self._keys, self._values, self._mask
+        for key, value in before:
             if key:
-                place = self._place(key)
-                self._keys[place] = key
-                self._values[place] = value
+                place = key & mask
+                while keys[place]:
+                    place = (place + 1) & mask
+                keys[place] = key
+                values[place] = value
