@@ -97,7 +97,7 @@ def test_what_users_show_is_seen_by_exactly_them(capsys: pytest.CaptureFixture[s
     found = answer(capsys, "power", "--rate", "70%", "--users", "900:100")
     assert found["power"] is None
     for sign, change in ((1, found["detectable"]["increase"]), (-1, found["detectable"]["decrease"])):  # type: ignore[index]
-        power = evalr.power_of(0.7 + sign * change, 0.7, treatment_users=900, control_users=100, pooled=True)
+        power = evalr.power_of(0.7 + sign * change, 0.7, treatment_users=900, control_users=100)
         assert power == pytest.approx(0.8, abs=1e-6)
 
 
@@ -142,7 +142,7 @@ def test_a_log_knows_its_rate_and_rows(log: str, capsys: pytest.CaptureFixture[s
     assert found["rows_per_user"] == rows / estimate["clusters"]
     effect = max(1.0, estimate["variance"] * rows / (rate * (1 - rate)))
     assert found["design_effect"] == pytest.approx(effect)
-    plain = evalr.users_needed(rate + 0.05, rate, ratio=9, pooled=True)
+    plain = evalr.users_needed(rate + 0.05, rate, ratio=9)
     assert found["needed_rows"]["control"] == math.ceil(plain.control * effect)  # type: ignore[index]
 
 
@@ -512,8 +512,8 @@ def test_any_text_is_a_split_or_a_clear_error(text: str) -> None:
 
 
 def test_planning_results_print_what_they_say() -> None:
-    assert str(evalr.users_needed(0.7, 0.6, ratio=9, pooled=True)) == "1,733 in treatment, 193 in control"
-    assert str(evalr.detectable(0.7, treatment_users=900, control_users=100)) == "+13.3pp, -13.6pp"
+    assert str(evalr.users_needed(0.7, 0.6, ratio=9)) == "1,733 in treatment, 193 in control"
+    assert str(evalr.detectable(0.7, treatment_users=900, control_users=100)) == "+12.1pp, -14.3pp"
     assert str(evalr.detectable(1.0, treatment_users=900, control_users=100)).startswith("no increase, -")
     assert str(evalr.sample_ratio([880, 120], [9, 1])) == "no alarm: p = 0.035 (chi-square/1)"
     assert str(evalr.sample_ratio([880], [1])) == "no alarm: one arm alone has no split to keep"

@@ -62,7 +62,7 @@ def test_power_is_what_a_simulation_finds() -> None:
     random, n1, n2, p1, p2 = np.random.default_rng(3), 400, 200, 0.7, 0.6
     k1, k2 = random.binomial(n1, p1, 40_000) / n1, random.binomial(n2, p2, 40_000) / n2
     z = (k1 - k2) / np.sqrt(k1 * (1 - k1) / n1 + k2 * (1 - k2) / n2)
-    expected = power_of(p1, p2, treatment_users=n1, control_users=n2)
+    expected = power_of(p1, p2, treatment_users=n1, control_users=n2, pooled=False)
     assert float((np.abs(z) > 1.959964).mean()) == pytest.approx(expected, abs=0.01)
 
 

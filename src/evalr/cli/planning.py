@@ -21,9 +21,6 @@ from evalr.summaries import Rate
 EVEN = "50:50"
 TWO_ARMS = "write 90:10, treatment first and control second"
 USERS_RULE = "write 900:100, treatment first and control second, or 1000 for both together"
-POOLED = True
-"""As in the score test, by which a lift is judged. At 90:10 the other variance plans for 80% and gets 67% to 93%."""
-
 ROUGH = f"fewer than {FEW} hits or misses are expected in an arm, where the normal approximation is rough"
 
 
@@ -78,7 +75,7 @@ class Plan:
         if self.target is None or self.users is not None:
             return None
         ratio = self.split.treatment / self.split.control
-        found = users_needed(self.target, self.rate, ratio=ratio, power=self.power, level=self.level, pooled=POOLED)
+        found = users_needed(self.target, self.rate, ratio=ratio, power=self.power, level=self.level)
         return Arms(*found).times(self.rows.effect)
 
     def worth(self) -> Arms | None:
@@ -96,7 +93,6 @@ class Plan:
             control_users=worth.control,
             power=self.power,
             level=self.level,
-            pooled=POOLED,
         )
 
     def chance(self) -> float | None:
@@ -110,7 +106,6 @@ class Plan:
             treatment_users=worth.treatment,
             control_users=worth.control,
             level=self.level,
-            pooled=POOLED,
         )
 
     def notes(self) -> list[str]:

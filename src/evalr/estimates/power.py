@@ -44,13 +44,14 @@ def users_needed(
     ratio: float = 1.0,
     power: float = 0.8,
     level: float = 0.95,
-    pooled: bool = False,
+    pooled: bool = True,
 ) -> Needed:
     """Rows needed to see that two rates differ; `ratio` is treatment rows for each control row (9 for a 10% holdout).
 
-    `(z_a + z_b)² (p1 q1 / ratio + p2 q2) / (p1 - p2)²` control rows; `pooled` has the test's variance under no
-    difference (Fleiss, Levin & Paik 2003), as a score test has. Raises InputError for rates that are equal or outside
-    0..1, a power at or under (1 - level) / 2, or a ratio that is not positive.
+    `(z_a s_0 + z_b s_1)² / (p1 - p2)²` control rows, where s_1² = p1 q1 / ratio + p2 q2, and s_0² is the variance under
+    no difference (Fleiss, Levin & Paik 2003), as in the score test by which a lift is judged; without `pooled` it is
+    s_1², too. At 90:10 that plans for a power of 80% and gets 67% to 93%. Raises InputError for rates that are equal or
+    outside 0..1, a power at or under (1 - level) / 2, or a ratio that is not positive.
     """
     _check_rates(treatment, control)
     if treatment == control:
@@ -71,7 +72,7 @@ def power_of(
     treatment_users: float,
     control_users: float,
     level: float = 0.95,
-    pooled: bool = False,
+    pooled: bool = True,
 ) -> float:
     """The chance to see (p < 1 - level) that two rates differ, in either direction, with so many rows in each arm.
 
@@ -97,7 +98,7 @@ def detectable(
     control_users: float,
     power: float = 0.8,
     level: float = 0.95,
-    pooled: bool = False,
+    pooled: bool = True,
 ) -> Detectable:
     """The smallest increase and decrease of the control's rate that so many rows in each arm show with that power.
 
