@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from evalr.background import run_sync
 from evalr.errors import (
     AmbiguousLogError,
+    DatasetError,
     DuplicateError,
     EvalrError,
     FieldTypeError,
@@ -51,6 +52,7 @@ __all__ = [
     "Consistency",
     "Contest",
     "Detectable",
+    "DatasetError",
     "DuplicateError",
     "Duplicates",
     "Estimate",

@@ -34,6 +34,10 @@ class JournalError(EvalrError):
         self.unsaved = unsaved
 
 
+class DatasetError(EvalrError):
+    """A file of a dataset, or of an experiment, cannot be read or written; the message names the file and the line."""
+
+
 class LogError(EvalrError):
     """A log cannot be read at all: missing, empty, not a log, cut off."""
 

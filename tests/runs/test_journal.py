@@ -134,7 +134,7 @@ def test_a_file_system_without_locks_is_told_of(monkeypatch: pytest.MonkeyPatch,
     def without(file: int) -> bool:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(locks_module, "_lock", without)
+    monkeypatch.setattr(locks_module, "try_lock", without)
     calls: list[str] = []
     asked = FunctionEvaluator("judge", "1", lambda given: calls.append("x"), Transcript, Said, inline=True)
     with pytest.raises(JournalError, match=r"the file system has no locks .*keep the journal on a local disk"):

@@ -7,17 +7,14 @@ spells JSON, in which such values have a spelling.
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
-from enum import Enum
-from numbers import Integral, Real
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json
 
 from evalr.errors import JournalError
 from evalr.inputs import About
+from evalr.plain import ascii_text, from_json_text, value_fields
 from evalr.quoting import quoted, safe_text
 from evalr.verdicts import Failure, HandOff, Result, Skip, Verdict, describe
 
@@ -31,8 +28,8 @@ def to_text(result: Result[Any], verdict_type: type[BaseModel]) -> str:
         JournalError: it would not be read back as it is, such as a value of another type than the promised one.
     """
     try:
-        text = _encoded(_fields(result, verdict_type))
-        again = _encoded(_fields(from_text(text, verdict_type), verdict_type))
+        text = ascii_text(_fields(result, verdict_type))
+        again = ascii_text(_fields(from_text(text, verdict_type), verdict_type))
     except (TypeError, ValueError, RecursionError, JournalError) as error:
         raise JournalError(f"{_named(result)} cannot be written to a journal: {error}", unsaved=(result,)) from error
     if again != text:
@@ -48,7 +45,7 @@ def from_text(text: str, verdict_type: type[BaseModel], repeat: int | None = Non
         JournalError: it is no such line, or its value is none of the verdict type.
     """
     try:
-        return _result(_decoded(text), verdict_type, repeat)
+        return _result(from_json_text(text), verdict_type, repeat)
     except ValidationError as error:
         what = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, what["loc"]))
@@ -84,18 +81,6 @@ def _kind_named(name: str, verdict_type: type[BaseModel]) -> type[BaseModel]:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _number(value: Any) -> Any:
-    """A number of another library as Python has it."""
-    if isinstance(value, Integral):
-        return int(value)
-    if isinstance(value, Real):
-        return float(value)
-    raise TypeError(f"{type(value).__name__} cannot be stored")
-
-
-_encoded = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=_number).encode
-
-
 def _fields(result: Result[Any], verdict_type: type[BaseModel]) -> dict[str, Any]:
     about = None if result.about is None else _about_fields(result.about)
     fields: dict[str, Any] = {
@@ -109,7 +94,7 @@ def _fields(result: Result[Any], verdict_type: type[BaseModel]) -> dict[str, Any
         "as_of": _time_text(result.as_of),
     }
     if isinstance(result, Verdict):
-        fields["value"] = _value_fields(result.value)
+        fields["value"] = value_fields(result.value)
         kind = type(result.value)
         if kind is not verdict_type:
             fields["value_type"] = _name_of(kind)
@@ -135,30 +120,9 @@ def _time_text(time: datetime | None) -> str | None:
     return None if time is None else time.astimezone(UTC).isoformat()
 
 
-def _value_fields(value: BaseModel) -> dict[str, Any]:
-    own = {name: _plain(getattr(value, name)) for name in type(value).model_fields}
-    extra = {name: _plain(part) for name, part in (value.model_extra or {}).items()}
-    return {**own, **extra}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, BaseModel):
-        return _value_fields(value)
-    return [_plain(item) for item in value] if isinstance(value, list) else value
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Reading
 # ---------------------------------------------------------------------------------------------------------------------
-
-
-def _decoded(text: str) -> Any:
-    try:
-        return from_json(text)
-    except ValueError:  # the quick reader has no lone surrogates
-        return json.loads(text)
 
 
 def _result(line: dict[str, Any], verdict_type: type[BaseModel], repeat: int | None) -> Result[Any]:

@@ -1,17 +1,14 @@
-"""Who is alive: a lock on a file, which the operating system takes away from a process that is no more.
-
-A timeout could only guess: a process may sleep for longer than any, and wake up.
-"""
+"""Who is alive: a lock on a file, which the operating system takes away from a process that is no more."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import weakref
 from pathlib import Path
 
 from evalr.errors import JournalError
+from evalr.locking import try_lock
 
 _held: weakref.WeakSet[LivenessLock] = weakref.WeakSet()
 
@@ -31,7 +28,7 @@ class LivenessLock:
             what = error.strerror or error
             raise JournalError(f"{path}: {what}; a run keeps a lock file beside its journal") from error
         try:
-            if not _lock(self._file):
+            if not try_lock(self._file):
                 raise JournalError(f"{path}: another run holds this lock, though it should be new")
         except JournalError:
             os.close(self._file)
@@ -73,7 +70,7 @@ def is_held(path: Path) -> bool:
             f"{path}: {error.strerror or error}; whether the run that made it is alive is unknown"
         ) from error
     try:
-        return not _lock(file, shared=True)
+        return not try_lock(file, shared=True)
     except OSError as error:
         raise _no_locks(path, error) from error
     finally:
@@ -97,32 +94,6 @@ def _no_locks(path: Path, error: OSError) -> JournalError:
         f"{path}: the file system has no locks ({error.strerror or error}), so that two runs could judge one item; "
         "keep the journal on a local disk"
     )
-
-
-if sys.platform == "win32":
-
-    def _lock(file: int, *, shared: bool = False) -> bool:
-        import msvcrt
-
-        try:
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-        except PermissionError:
-            return False
-        return True
-
-else:
-
-    def _lock(file: int, *, shared: bool = False) -> bool:
-        # Shared, so that two who look at the same time do not take each other for the holder.
-        # flock and not fcntl's record locks: those are lost as soon as the process closes the file anywhere else, and
-        # do not tell two runs of one process apart.
-        import fcntl
-
-        try:
-            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
 
 
 def _forget_all() -> None:
