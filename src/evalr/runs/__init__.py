@@ -3,6 +3,8 @@
 from evalr.runs.account import RunSummary
 from evalr.runs.attempts import RegenerationStatus, regeneration_status
 from evalr.runs.budget import Budget
+from evalr.runs.experimenting import JudgeInput, experiment, experiment_sync
+from evalr.runs.experiments import Experiment, Judge
 from evalr.runs.families import Evaluators, Family, Judges
 from evalr.runs.grading import Grade, Grades, grade, grade_sync
 from evalr.runs.journal import Journal, Totals
@@ -10,26 +12,33 @@ from evalr.runs.keys import input_hash
 from evalr.runs.limiter import Limiter
 from evalr.runs.progress import Progress, ProgressLine, Watch
 from evalr.runs.regeneration import Regeneration, SyncRegeneration, regenerate, regenerate_sync
+from evalr.runs.results_table import ResultsTable
 from evalr.runs.retries import Classify, Fault, Retry, classify
 from evalr.runs.running import Inputs, Run, SyncRun, evaluate_all, evaluate_all_sync
 from evalr.runs.sampling import Sample, Strata, Stratum, sample, sampled, stratified_sample
+from evalr.runs.tasks import Task
+from evalr.runs.trials import Trial
 
 __all__ = [
     "Budget",
     "Classify",
     "Evaluators",
     "Family",
+    "Experiment",
     "Fault",
     "Grade",
     "Grades",
     "Inputs",
     "Journal",
     "Judges",
+    "Judge",
+    "JudgeInput",
     "Limiter",
     "Progress",
     "ProgressLine",
     "Regeneration",
     "RegenerationStatus",
+    "ResultsTable",
     "Retry",
     "Run",
     "RunSummary",
@@ -38,13 +47,17 @@ __all__ = [
     "Stratum",
     "SyncRegeneration",
     "SyncRun",
+    "Task",
     "Totals",
+    "Trial",
     "Watch",
     "classify",
     "evaluate_all",
     "evaluate_all_sync",
     "grade",
     "grade_sync",
+    "experiment",
+    "experiment_sync",
     "input_hash",
     "regenerate",
     "regenerate_sync",

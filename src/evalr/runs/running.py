@@ -176,7 +176,7 @@ def evaluate_all(
     *,
     journal: Journal | str | os.PathLike[str] | None = None,
     limit: int | Limiter = AT_ONCE,
-    budget: Budget | None = None,
+    budget: Budget | Ledger | None = None,
     retry: Retry | None = None,
     timeout: float | None = None,
     repeats: int = 1,
@@ -247,7 +247,8 @@ def evaluate_all(
         total=None if total is None else total * len(several) * repeats,
         watch=ProgressLine() if progress is True else progress or None,
     )
-    engine = Engine(Planner(pinned, repeats, duplicates), inputs, Ledger(budget), terms)
+    ledger = budget if isinstance(budget, Ledger) else Ledger(budget)  # which two runs may share
+    engine = Engine(Planner(pinned, repeats, duplicates), inputs, ledger, terms)
     return Run(engine, None if book is journal else book)
 
 
