@@ -12,9 +12,9 @@ import typer
 from typer.core import TyperGroup
 
 from evalr.errors import EvalrError
+from evalr.estimates.gates import UNUSABLE
 from evalr.quoting import safe_text
 
-NOT_CLEARED, UNUSABLE = 1, 2
 STOPPED, PIPE_CLOSED = 130, 141
 """What shells report of a program that was interrupted, and of one whose reader went away."""
 

@@ -1,82 +1,21 @@
-"""Gates: whether an estimate clears a bar, at the limit of its interval that counts against it."""
+"""Gates on a log: how a bar is read in a summary's unit. What passes is decided below, as for comparisons."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from math import isfinite, nan
-from typing import Literal
 
-from evalr.cli.endings import NOT_CLEARED, UNUSABLE
 from evalr.cli.texts import read_length
 from evalr.errors import InputError
+from evalr.estimates import gates
 from evalr.estimates.estimate import Estimate
-from evalr.estimates.words import interval_words, value_words
+from evalr.estimates.gates import CONDITION_RULE, Condition, Ruling, is_condition, read_condition
 
-Comparison = Literal["<", "<=", ">", ">="]
-
-_CONDITION = re.compile(r"\s*([^\s<>=]+)\s*(<=|>=|<|>)\s*([^\s<>=]+)\s*")
-CONDITION_RULE = "write a condition as NAME<NUMBER, with <, <=, > or >=, such as 'drop_off<20%' or 'waits_median<5m'"
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """What a gate asks of a summary: `drop_off < 20%`. `bar` is still text: the summary's unit says how to read it."""
-
-    name: str
-    comparison: Comparison
-    bar: str
-
-    @property
-    def wants_less(self) -> bool:
-        """Whether the upper limit counts, rather than the lower one."""
-        return self.comparison.startswith("<")
-
-    def holds(self, limit: float, bar: float) -> bool:
-        """Whether a limit clears the bar."""
-        return {"<": limit < bar, "<=": limit <= bar, ">": limit > bar, ">=": limit >= bar}[self.comparison]
-
-
-@dataclass(frozen=True, slots=True)
-class Ruling:
-    """What a gate found: an exit code, and the verdict, the condition and the numbers in words."""
-
-    code: int
-    verdict: str
-    asked: str
-    found: str
-
-
-def is_condition(text: str) -> bool:
-    """Whether a text reads as a condition."""
-    return _CONDITION.fullmatch(text) is not None
-
-
-def read_condition(text: str) -> Condition:
-    """`drop_off<0.2` as a condition."""
-    found = _CONDITION.fullmatch(text)
-    if found is None:
-        raise InputError(f"{text!r} is not a condition: {CONDITION_RULE}")
-    name, comparison, bar = found.groups()
-    return Condition(name, comparison, bar)  # type: ignore[arg-type]
+__all__ = ["Condition", "Ruling", "is_condition", "read_bar", "read_condition", "rule"]
 
 
 def rule(condition: Condition, estimate: Estimate) -> Ruling:
     """Hold an estimate against a condition: it passes where the limit of its interval does, never where undefined."""
-    asked = f"{condition.name} {condition.comparison} {condition.bar}"
-    if estimate.value is None:
-        return Ruling(UNUSABLE, "undefined", asked, " · ".join(estimate.notes()) or estimate.status)
-    bar = read_bar(condition.bar, estimate)
-    found = f"{value_words(estimate.value, estimate.unit)} {interval_words(estimate.low, estimate.high, estimate.unit)}"
-    if estimate.low is None and estimate.high is None:
-        return Ruling(UNUSABLE, "undefined", asked, f"{found.strip()} has no interval: {estimate.reason}")
-    which = "upper" if condition.wants_less else "lower"
-    limit = estimate.high if condition.wants_less else estimate.low
-    if limit is None:
-        return Ruling(NOT_CLEARED, "not cleared", asked, f"{found}, the log does not reach the {which} limit")
-    cleared = condition.holds(limit, bar)
-    words = f"{found}, {which} limit {value_words(limit, estimate.unit)}; {' · '.join(estimate.notes())}"
-    return Ruling(0, "passed", asked, words) if cleared else Ruling(NOT_CLEARED, "not cleared", asked, words)
+    return gates.rule(condition, estimate, read_bar)
 
 
 def read_bar(text: str, estimate: Estimate) -> float:

@@ -3,8 +3,10 @@
 from evalr.runs.account import RunSummary
 from evalr.runs.attempts import RegenerationStatus, regeneration_status
 from evalr.runs.budget import Budget
+from evalr.runs.comparing import compare
+from evalr.runs.comparison import Comparison, Correction, Gate, PairedDifference
 from evalr.runs.experimenting import JudgeInput, experiment, experiment_sync
-from evalr.runs.experiments import Experiment, Judge
+from evalr.runs.experiments import EvaluatorVersion, Experiment
 from evalr.runs.families import Evaluators, Family, Judges
 from evalr.runs.grading import Grade, Grades, grade, grade_sync
 from evalr.runs.journal import Journal, Totals
@@ -22,18 +24,22 @@ from evalr.runs.trials import Trial
 __all__ = [
     "Budget",
     "Classify",
+    "Comparison",
+    "Correction",
+    "EvaluatorVersion",
     "Evaluators",
-    "Family",
     "Experiment",
+    "Family",
     "Fault",
+    "Gate",
     "Grade",
     "Grades",
     "Inputs",
     "Journal",
-    "Judges",
-    "Judge",
     "JudgeInput",
+    "Judges",
     "Limiter",
+    "PairedDifference",
     "Progress",
     "ProgressLine",
     "Regeneration",
@@ -52,12 +58,13 @@ __all__ = [
     "Trial",
     "Watch",
     "classify",
+    "compare",
     "evaluate_all",
     "evaluate_all_sync",
-    "grade",
-    "grade_sync",
     "experiment",
     "experiment_sync",
+    "grade",
+    "grade_sync",
     "input_hash",
     "regenerate",
     "regenerate_sync",

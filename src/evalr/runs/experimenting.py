@@ -19,7 +19,7 @@ from evalr.labels.lines import example_hash
 from evalr.quoting import quoted, safe_text
 from evalr.runs.account import RunSummary
 from evalr.runs.budget import Budget, Ledger
-from evalr.runs.experiments import Experiment, Judge
+from evalr.runs.experiments import EvaluatorVersion, Experiment
 from evalr.runs.journal import Journal
 from evalr.runs.limiter import AT_ONCE, Limiter
 from evalr.runs.progress import Watch
@@ -47,7 +47,7 @@ class _Made(NamedTuple):
 class _Cell(NamedTuple):
     """One result of an experiment: whose, of what, which time."""
 
-    judge: Judge
+    judge: EvaluatorVersion
     example: str
     repeat: int | None
 
@@ -135,7 +135,7 @@ async def experiment(
         examples={example.id: example_hash(example).hex()[:16] for example in dataset},
         task=None if runner is None else runner.task_name,
         task_version=None if runner is None else runner.version,
-        judges={Judge(each.name, each.version): each.verdict_type for each in several},
+        evaluators={EvaluatorVersion(each.name, each.version): each.verdict_type for each in several},
         repeats=repeats,
         results=found.results(),
         outputs=found.outputs,
@@ -168,7 +168,7 @@ class _Experimenting:
         self._dataset = dataset
         self._runner = runner
         self._evaluators = evaluators
-        self._judges = {Judge(each.name, each.version) for each in evaluators}
+        self._judges = {EvaluatorVersion(each.name, each.version) for each in evaluators}
         self._judge_input = judge_input
         self._repeats = repeats
         self._terms = terms
@@ -193,7 +193,7 @@ class _Experimenting:
         reasons = " or ".join(dict.fromkeys(reason for run in self.runs.values() for reason in run.not_done))
         found = []
         for each in self._evaluators:
-            judge = Judge(each.name, each.version)
+            judge = EvaluatorVersion(each.name, each.version)
             for example in self._dataset:
                 for repeat in self._numbers():
                     result = self._cells.get(_Cell(judge, example.id, repeat))
@@ -302,12 +302,12 @@ class _Experimenting:
         """One result for each evaluator of what there is nothing to judge of."""
         for each in evaluators:
             about = made.example.about()._replace(repeat=made.repeat)
-            cell = _Cell(Judge(each.name, each.version), made.example.id, made.repeat)
+            cell = _Cell(EvaluatorVersion(each.name, each.version), made.example.id, made.repeat)
             # The task's time is not the evaluator's.
             self._cells[cell] = replace(result, evaluator=each.name, version=each.version, about=about, latency=None)
 
     def _put(self, result: Result[Any], made: _Made) -> None:
-        judge = Judge(str(result.evaluator), str(result.version))
+        judge = EvaluatorVersion(str(result.evaluator), str(result.version))
         if judge not in self._judges:
             raise InputError(
                 f"an evaluator gave a result by {quoted(judge.name)}, version {quoted(judge.version)}, which none is: "

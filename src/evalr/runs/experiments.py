@@ -38,7 +38,7 @@ _STATUS_WORDS = {
 }
 
 
-class Judge(NamedTuple):
+class EvaluatorVersion(NamedTuple):
     """An evaluator by its name and version."""
 
     name: str
@@ -59,7 +59,7 @@ class Experiment:
         examples: of each example, by its id and in order, a hash of its content.
         task: the name of its task, None where the inputs were judged as they are.
         task_version: the version of its task.
-        judges: the evaluators, with their verdict types.
+        evaluators: the evaluators, with their verdict types.
         repeats: how often each example was tried.
         results: one for each evaluator, example and repeat, in that order.
         outputs: what the task returned, by example id and repeat; not kept in a file.
@@ -72,7 +72,7 @@ class Experiment:
     examples: Mapping[str, str]
     task: str | None
     task_version: str | None
-    judges: Mapping[Judge, type[BaseModel]]
+    evaluators: Mapping[EvaluatorVersion, type[BaseModel]]
     repeats: int
     results: list[Result[Any]]
     outputs: Mapping[tuple[str, int | None], Any] = field(default_factory=dict, repr=False, compare=False)
@@ -86,11 +86,13 @@ class Experiment:
         Raises:
             InputError: there is no such evaluator.
         """
-        known = [judge for judge in self.judges if judge.name == evaluator and version in (None, judge.version)]
+        known = [judge for judge in self.evaluators if judge.name == evaluator and version in (None, judge.version)]
         if not known:
-            names = dict.fromkeys(judge.name for judge in self.judges)
+            names = dict.fromkeys(judge.name for judge in self.evaluators)
             raise InputError(f"no evaluator {quoted(evaluator)} judged; {choice_words(evaluator, names)}")
-        return [result for result in self.results if Judge(str(result.evaluator), str(result.version)) in known]
+        return [
+            result for result in self.results if EvaluatorVersion(str(result.evaluator), str(result.version)) in known
+        ]
 
     def results_for(self, summary: Summary[Any]) -> list[Result[Any]]:
         """The results that a summary reads, failures among them: those of the evaluator with its verdict type.
@@ -98,7 +100,7 @@ class Experiment:
         Raises:
             InputError: no evaluator has that type, or several have.
         """
-        fitting = [judge for judge, verdict_type in self.judges.items() if issubclass(verdict_type, summary.of)]
+        fitting = [judge for judge, verdict_type in self.evaluators.items() if issubclass(verdict_type, summary.of)]
         names = list(dict.fromkeys(judge.name for judge in fitting))
         if len(names) != 1:
             which = "no evaluator gives it" if not names else f"{' and '.join(names)} give it"
@@ -111,9 +113,9 @@ class Experiment:
 
     def table(self) -> ResultsTable:
         """One row for each example: what each evaluator said, field by field."""
-        several = Counter(judge.name for judge in self.judges)
-        labels = {judge: judge.name if several[judge.name] == 1 else str(judge) for judge in self.judges}
-        columns = {label: (judge, self.judges[judge]) for judge, label in labels.items()}
+        several = Counter(judge.name for judge in self.evaluators)
+        labels = {judge: judge.name if several[judge.name] == 1 else str(judge) for judge in self.evaluators}
+        columns = {label: (judge, self.evaluators[judge]) for judge, label in labels.items()}
         return ResultsTable(list(self.examples), columns, self.results, self.repeats)
 
     def __str__(self) -> str:
@@ -127,7 +129,7 @@ class Experiment:
             safe_text(self.name),
             f"{examples} of {safe_text(self.dataset)} ({self.dataset_hash[:HASH_SHOWN]})",
             *([] if self.task is None else [f"task {safe_text(self.task)}@{safe_text(str(self.task_version))}"]),
-            f"judged by {', '.join(map(str, self.judges))}",
+            f"judged by {', '.join(map(str, self.evaluators))}",
             *([f"{self.repeats} times"] if self.repeats > 1 else []),
             ", ".join(counts) or "no results",
         ]
@@ -178,14 +180,14 @@ class Experiment:
             "dataset_hash": self.dataset_hash,
             "task": self.task,
             "task_version": self.task_version,
-            "judges": [[*judge, verdict_type.__name__] for judge, verdict_type in self.judges.items()],
+            "evaluators": [[*judge, verdict_type.__name__] for judge, verdict_type in self.evaluators.items()],
             "repeats": self.repeats,
             "results": len(self.results),
             "examples": dict(self.examples),
         }
 
     def _line(self, result: Result[Any]) -> str:
-        verdict_type = self.judges[Judge(str(result.evaluator), str(result.version))]
+        verdict_type = self.evaluators[EvaluatorVersion(str(result.evaluator), str(result.version))]
         try:
             fields = from_json_text(to_text(result, verdict_type))
         except JournalError as error:
@@ -211,7 +213,10 @@ class Experiment:
         check_header(real, header, HEADER, FORMAT)
         known = measured_types() | {each.__name__: each for each in verdict_types}
         try:
-            judges = {Judge(str(name), str(version)): known[type_name] for name, version, type_name in header["judges"]}
+            evaluators = {
+                EvaluatorVersion(str(name), str(version)): known[type_name]
+                for name, version, type_name in header["evaluators"]
+            }
             examples = {str(name): str(content) for name, content in header["examples"].items()}
             made = {name: header[name] for name in _KEPT}
             stated = header["results"]
@@ -221,26 +226,28 @@ class Experiment:
             raise DatasetError(f"{real}, line 1: {safe_text(str(what))!r} is {hint}") from None
         except (TypeError, ValueError, AttributeError) as error:
             raise DatasetError(f"{real}, line 1: a header that cannot be read ({safe_text(str(error))})") from None
-        results = [_result(real, number, fields, judges) for number, fields in lines]
+        results = [_result(real, number, fields, evaluators) for number, fields in lines]
         if stated != len(results):
             raise DatasetError(
                 f"{real}: {count_words(len(results), 'result')}, and its first line says {safe_text(repr(stated))}: "
                 "lines are missing from it, or were written into it"
             )
-        return cls(**made, judges=judges, examples=examples, results=results)
+        return cls(**made, evaluators=evaluators, examples=examples, results=results)
 
 
 _KEPT = ("name", "dataset", "dataset_hash", "task", "task_version", "repeats")
-_HEADER_FIELDS = (*_KEPT, "judges", "results", "examples")
+_HEADER_FIELDS = (*_KEPT, "evaluators", "results", "examples")
 
 
-def _result(path: Any, number: int, fields: dict[str, Any], judges: Mapping[Judge, type[BaseModel]]) -> Result[Any]:
-    judge = Judge(str(fields.get("evaluator")), str(fields.get("version")))
-    if judge not in judges:
+def _result(
+    path: Any, number: int, fields: dict[str, Any], evaluators: Mapping[EvaluatorVersion, type[BaseModel]]
+) -> Result[Any]:
+    judge = EvaluatorVersion(str(fields.get("evaluator")), str(fields.get("version")))
+    if judge not in evaluators:
         raise DatasetError(f"{path}, line {number}: a result by {judge}, whom the first line does not name")
     about = fields.get("about")
     repeat = about.pop("repeat", None) if isinstance(about, dict) else None
     try:
-        return from_text(ascii_text(fields), judges[judge], repeat)
+        return from_text(ascii_text(fields), evaluators[judge], repeat)
     except (JournalError, InputError) as error:
         raise DatasetError(f"{path}, line {number}: {error}") from None
