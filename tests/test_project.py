@@ -22,7 +22,7 @@ ENTRY_POINTS = [
     for group, targets in PROJECT["project"]["entry-points"].items()
     for name, target in targets.items()
 ]
-PUBLIC_MODULES = ["evalr", "evalr.measures", "evalr.logs", "evalr.bulk", "evalr.runs", "evalr.testing"]
+PUBLIC_MODULES = ["evalr", "evalr.measures", "evalr.logs", "evalr.labels", "evalr.bulk", "evalr.runs", "evalr.testing"]
 
 PUBLISHED = ["src", "docs", "benchmarks", "examples", "requirements", ".ci"]
 PUBLISHED_FILES = ["README.md", "CHANGELOG.md", "LICENSE", "Makefile", "mkdocs.yml", "pyproject.toml"]
