@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evalr.cli.endings import QuietGroup
+from evalr.cli.endings import UNUSABLE, QuietGroup
 from evalr.cli.texts import read_length, read_setting, read_time
 from evalr.errors import InputError
-from evalr.estimates.gates import UNUSABLE
 from evalr.estimates.words import choice_words, count_words
 from evalr.quoting import safe_text
 

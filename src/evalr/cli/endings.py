@@ -12,9 +12,10 @@ import typer
 from typer.core import TyperGroup
 
 from evalr.errors import EvalrError
-from evalr.estimates.gates import UNUSABLE
+from evalr.estimates import gates
 from evalr.quoting import safe_text
 
+NOT_CLEARED, UNUSABLE = gates.NOT_CLEARED, gates.UNUSABLE
 STOPPED, PIPE_CLOSED = 130, 141
 """What shells report of a program that was interrupted, and of one whose reader went away."""
 
