@@ -48,16 +48,22 @@ class Evaluator(Protocol[I_contra, V_co]):
 class FunctionEvaluator(Generic[I, V]):
     """An evaluator made of a function from an input to a verdict's value, sync or async.
 
-    The function may also return a `Skip` or a `HandOff`. An exception becomes a `Failure` that carries it. A sync
-    function runs in a worker thread, so that a slow one stalls nothing else; `inline=True` runs it in place, which is
-    faster for one that only computes. The latency of a result is the function's own time, without waiting for a thread.
+    The function may also return a whole result: a `Skip`, a `HandOff`, a `Failure`, or a `Verdict`, as one does that
+    knows what its answer cost, or how sure it is. Cost, confidence and flags stay as they are; who gave it, of what, and
+    the time that it took, are the evaluator's to say. An exception becomes a `Failure` that carries it. A sync function
+    runs in a worker thread, so that a slow one stalls nothing else; `inline=True` runs it in place, which is faster for
+    one that only computes. The latency of a result is the function's own time, without waiting for a thread.
+
+        async def ask(transcript):
+            answer = await client.ask(...)
+            return Verdict(TaskCompletion(...), "completion", cost=answer.dollars)
 
     Args:
         name: as for every evaluator.
         version: as for every evaluator.
         function: called with the input; with `now`, called with the input and the reading time.
         input_type: what it reads, one type or several. Another type of input is an error, never a skip.
-        verdict_type: what it returns.
+        verdict_type: what it returns, or what the `Verdict` that it returns holds.
         now: for answers that depend on the reading time: a datetime, or a clock that is read once per input. The
             input's `read_at` counts where it is earlier. The time is recorded as the verdict's `as_of`.
         inline: see above.
@@ -66,7 +72,7 @@ class FunctionEvaluator(Generic[I, V]):
 
     name: str
     version: str
-    function: Callable[..., V | Skip | HandOff | Awaitable[V | Skip | HandOff]]
+    function: Callable[..., V | Result[V] | Awaitable[V | Result[V]]]
     input_type: type[I] | tuple[type[I], ...]
     verdict_type: type[V]
     now: Now | None = field(default=None, kw_only=True)
@@ -170,11 +176,15 @@ class FunctionEvaluator(Generic[I, V]):
             "latency": latency,
             "as_of": as_of,
         }
-        if isinstance(answer, Skip | HandOff):
+        if isinstance(answer, Failure | Skip | HandOff):
             return replace(answer, **stamp)
         if isinstance(answer, Exception):
             error = without_lone_surrogates(error_words(answer))
             return Failure(error, exception=answer, **stamp)
+        if isinstance(answer, Verdict):
+            if isinstance(answer.value, self.verdict_type):
+                return replace(answer, **stamp)
+            stamp["cost"], answer = answer.cost, answer.value
         wrong = f"returned {type(answer).__name__} where {self.verdict_type.__name__} was promised"
         return Failure(wrong, **stamp)
 

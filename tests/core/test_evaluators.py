@@ -132,10 +132,15 @@ def test_a_value_of_a_subclass_is_kept_whole() -> None:
 @pytest.mark.parametrize("inline", [False, True])
 @pytest.mark.parametrize(
     "answer",
-    [Skip("does not apply"), HandOff("unsure", cost=0.5, verdict=Verdict(YES, "other"))],
-    ids=["skip", "hand-off"],
+    [
+        Skip("does not apply"),
+        HandOff("unsure", cost=0.5, verdict=Verdict(YES, "other")),
+        Failure("busy", cost=0.5),
+        Verdict(YES, "other", "0", confidence={"done": 0.7}, latency=99.0, cost=0.5, flags=("truncated",)),
+    ],
+    ids=["skip", "hand-off", "failure", "verdict"],
 )
-def test_a_skip_or_hand_off_stays_what_it_is_and_is_stamped(answer: Skip | HandOff, inline: bool) -> None:
+def test_a_result_stays_what_it_is_and_is_stamped(answer: Result[Said], inline: bool) -> None:
     result = run(said(lambda given, now: answer, inline=inline, now=START))
     assert type(result) is type(answer)
     assert result.latency is not None
@@ -152,7 +157,7 @@ def test_a_skip_or_hand_off_stays_what_it_is_and_is_stamped(answer: Skip | HandO
         (True, "bool"),
         ({"done": True}, "dict"),
         (Other(done=True), "Other"),
-        (Verdict(YES, "x"), "Verdict"),
+        (Verdict(Other(done=True), "x"), "Other"),
     ],
 )
 def test_an_answer_of_another_type_is_a_failure_and_never_a_value(answer: object, name: str, inline: bool) -> None:
@@ -160,6 +165,18 @@ def test_an_answer_of_another_type_is_a_failure_and_never_a_value(answer: object
     assert isinstance(result, Failure)
     assert result.error == f"returned {name} where Said was promised"
     assert (result.evaluator, result.version, result.about) == ("said", "7", SESSION.about())
+
+
+def test_an_answer_of_another_type_has_cost_what_it_says() -> None:
+    result = run(said(lambda given: Verdict(Other(done=True), "x", cost=0.5)))
+    assert (type(result), result.cost) == (Failure, 0.5)
+
+
+def test_a_failure_that_is_returned_keeps_its_exception() -> None:
+    error = ConnectionResetError("cut")
+    result = run(said(lambda given: Failure("cut", cost=0.5, exception=error)))
+    assert isinstance(result, Failure)
+    assert result.exception is error
 
 
 def breaks(given: Session, now: datetime) -> Said:

@@ -563,6 +563,27 @@ def test_an_unknown_cost_is_not_0() -> None:
     assert summary.calls == 10
 
 
+def test_a_function_says_what_its_calls_cost_and_the_budget_counts_it(tmp_path: Path) -> None:
+    async def ask(given: Transcript) -> Verdict[Said] | Failure | Said:
+        await asyncio.sleep(0)
+        if given.id == "t0":
+            return Failure("no answer", cost=0.3)  # a failed call is paid for, too
+        return YES if given.id == "t1" else Verdict(YES, "judge", cost=0.1, confidence={"done": 0.9})
+
+    judge = FunctionEvaluator("judge", "1", ask, Transcript, Said)
+    results, summary = ran(judge, asks(4), journal=tmp_path / "j.db")
+    assert (summary.cost, summary.unknown_costs, summary.cost_words()) == (0.5, 1, "≥ $0.5000")
+    results, again = ran(judge, asks(4), journal=tmp_path / "j.db", failures="keep")
+    assert {result.about.id: result.cost for result in results if result.about} == {
+        "t0": 0.3, "t1": None, "t2": 0.1, "t3": 0.1,
+    }  # fmt: skip
+    assert again.calls == 0
+    assert [r.confidence for r in results if isinstance(r, Verdict) and r.cost is not None] == [{"done": 0.9}] * 2
+
+    results, summary = ran(judge, asks(40)[2:], budget=Budget(cost=1.0, ceiling=0.1), limit=16)
+    assert (summary.calls, len(results), summary.not_done) == (10, 10, {"budget of $1.00 used up": 28})
+
+
 def test_costs_add_up_over_tries_and_runs(tmp_path: Path) -> None:
     class Flaky(Priced):
         async def evaluate(self, given: Transcript, /) -> Result[Said]:
