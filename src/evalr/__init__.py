@@ -16,6 +16,8 @@ from evalr.errors import (
     MixedVersionsError,
     PluginError,
     RecordError,
+    SinkError,
+    SpoolError,
     UnknownLogError,
 )
 from evalr.estimates.buckets import Bucket, TimeBucket
@@ -84,7 +86,9 @@ __all__ = [
     "Result",
     "SampleRatio",
     "Score",
+    "SinkError",
     "Skip",
+    "SpoolError",
     "Summary",
     "Tally",
     "TimeBucket",

@@ -38,6 +38,21 @@ class DatasetError(EvalrError):
     """A file of a dataset, or of an experiment, cannot be read or written; the message names the file and the line."""
 
 
+class SpoolError(EvalrError):
+    """The file in which inputs wait to be judged cannot be opened, read or written; what is in it still is."""
+
+
+class SinkError(EvalrError):
+    """Results could not be handed to where they were to go.
+
+    `unsaved` holds them, so that nothing that was paid for is lost with the error.
+    """
+
+    def __init__(self, message: str, *, unsaved: tuple[object, ...] = ()) -> None:
+        super().__init__(message)
+        self.unsaved = unsaved
+
+
 class LogError(EvalrError):
     """A log cannot be read at all: missing, empty, not a log, cut off."""
 

@@ -1,4 +1,4 @@
-"""Running evaluators over many inputs: as many at once as a server takes, within a budget, and with nothing lost."""
+"""Running evaluators: over many inputs at once, and over what an application hands in; with nothing lost."""
 
 from evalr.runs.account import RunSummary
 from evalr.runs.attempts import RegenerationStatus, regeneration_status
@@ -12,12 +12,15 @@ from evalr.runs.grading import Grade, Grades, grade, grade_sync
 from evalr.runs.journal import Journal, Totals
 from evalr.runs.keys import input_hash
 from evalr.runs.limiter import Limiter
+from evalr.runs.online import Online, OnlineSummary, Submitted, Unready
 from evalr.runs.progress import Progress, ProgressLine, Watch
+from evalr.runs.readiness import Readiness
 from evalr.runs.regeneration import Regeneration, SyncRegeneration, regenerate, regenerate_sync
 from evalr.runs.results_table import ResultsTable
 from evalr.runs.retries import Classify, Fault, Retry, classify
 from evalr.runs.running import Inputs, Run, SyncRun, evaluate_all, evaluate_all_sync
 from evalr.runs.sampling import Sample, Strata, Stratum, sample, sampled, stratified_sample
+from evalr.runs.sinks import JsonlSink, MemorySink, OtelSink, Sink
 from evalr.runs.tasks import Task
 from evalr.runs.trials import Trial
 
@@ -36,12 +39,18 @@ __all__ = [
     "Grades",
     "Inputs",
     "Journal",
+    "JsonlSink",
     "JudgeInput",
     "Judges",
     "Limiter",
+    "MemorySink",
+    "Online",
+    "OnlineSummary",
+    "OtelSink",
     "PairedDifference",
     "Progress",
     "ProgressLine",
+    "Readiness",
     "Regeneration",
     "RegenerationStatus",
     "ResultsTable",
@@ -49,13 +58,16 @@ __all__ = [
     "Run",
     "RunSummary",
     "Sample",
+    "Sink",
     "Strata",
     "Stratum",
+    "Submitted",
     "SyncRegeneration",
     "SyncRun",
     "Task",
     "Totals",
     "Trial",
+    "Unready",
     "Watch",
     "classify",
     "compare",

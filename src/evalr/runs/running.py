@@ -222,7 +222,7 @@ def evaluate_all(
         JournalError: the journal cannot be used.
     """
     several = list(evaluators) if isinstance(evaluators, Sequence) else [evaluators]
-    _check_evaluators(several)
+    check_evaluators(several)
     _check_options(repeats, duplicates, failures, timeout)
     limiter = limit if isinstance(limit, Limiter) else Limiter(limit)
     if limiter.tokens_per_minute is not None:
@@ -262,7 +262,12 @@ def evaluate_all_sync(
     return SyncRun(evaluate_all(evaluators, inputs, **options))
 
 
-def _check_evaluators(evaluators: Sequence[Any]) -> None:
+def check_evaluators(evaluators: Sequence[Any]) -> None:
+    """Refuse what is no evaluator, and two of one name and version.
+
+    Raises:
+        InputError: there is none, or one cannot be used.
+    """
     if not evaluators:
         raise InputError("evaluate_all needs at least one evaluator")
     names = set()

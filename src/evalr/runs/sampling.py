@@ -55,10 +55,10 @@ def sampled(key: str, rate: float, *, seed: str = "") -> bool:
     Raises:
         InputError: the rate is not from 0 to 1, or the key is no text.
     """
-    _check_rate(rate)
+    check_rate(rate)
     if not isinstance(key, str):
         raise InputError(f"a key to sample by is a text, not {safe_text(repr(key))}")
-    return _is_in(key, rate, seed)
+    return is_in(key, rate, seed)
 
 
 def sample(inputs: Iterable[I], rate: float, *, key: Key | None = None, seed: str = "") -> Iterator[I]:
@@ -76,17 +76,18 @@ def sample(inputs: Iterable[I], rate: float, *, key: Key | None = None, seed: st
     Raises:
         InputError: the rate is not from 0 to 1; and, while it is read, an input without the key.
     """
-    _check_rate(rate)
+    check_rate(rate)
     return _sample(inputs, rate, key_reader(key), seed)
 
 
 def _sample(inputs: Iterable[I], rate: float, key_of: Callable[[Input], str], seed: str) -> Iterator[I]:
     for given in inputs:
-        if _is_in(key_of(given), rate, seed):
+        if is_in(key_of(given), rate, seed):
             yield weighed(given, 1 / rate)
 
 
-def _is_in(key: str, rate: float, seed: str) -> bool:
+def is_in(key: str, rate: float, seed: str) -> bool:
+    """As `sampled`, for a rate that has been checked."""
     # The first 53 bits are a fraction below 1 that a float holds exactly.
     return (_place(key, seed) >> 75) * 2.0**-53 < rate
 
@@ -97,7 +98,8 @@ def _place(text: str, seed: str) -> int:
     return int.from_bytes(blake2b(spelled, digest_size=16, person=b"evalr sample").digest())
 
 
-def _check_rate(rate: object) -> None:
+def check_rate(rate: object) -> None:
+    """Refuse what is no share."""
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1:
         raise InputError(f"rate={rate!r} must be from 0 to 1, as it is the share of all that is in the sample")
 
@@ -125,6 +127,11 @@ def own_key(given: Input) -> str:
     """What tells an input from every other one: its subject, or its content where it has no id."""
     about = given.about()
     return input_hash(given).hex() if about.subject is None else spelled(about.subject)
+
+
+def own_digest(given: Input) -> bytes:
+    """16 bytes that stand for what `own_key` gives."""
+    return _place(own_key(given), "").to_bytes(16)
 
 
 def spelled(texts: Iterable[str | None]) -> str:
