@@ -24,7 +24,7 @@ from pydantic import BaseModel
 from evalr.errors import MissingExtraError, SinkError
 from evalr.inputs import About
 from evalr.logs import Stored, read
-from evalr.measures import DropOff, TaskCompletion, completion_rate
+from evalr.measures import TaskCompletion, completion_rate
 from evalr.runs import JsonlSink, MemorySink, OtelSink, Sink
 from evalr.verdicts import Failure, HandOff, Result, Skip, Verdict
 
@@ -98,7 +98,8 @@ def test_a_later_verdict_takes_the_place_of_the_one_before(tmp_path: Path) -> No
     assert completion_rate(found) == 9 / 11
     log = read(sink.path)
     list(log)
-    assert log.skipped == {"superseded": 3}
+    assert log.left_out.counts == {"superseded": 3}
+    assert not log.left_out.faults
 
 
 def test_a_report_counts_each_subject_once_by_its_latest_verdict(tmp_path: Path) -> None:
@@ -123,7 +124,7 @@ def test_a_line_that_a_crash_cut_off_spoils_no_other(tmp_path: Path) -> None:
     log = read(sink.path)
     found = [item.result.about.id for item in log if isinstance(item, Stored) and item.result.about]
     assert found == ["s1", "s2"]
-    assert sum(log.skipped.values()) == 1
+    assert log.left_out.total == 1
 
 
 WRITER = """
@@ -238,12 +239,17 @@ def test_a_verdict_is_a_span_and_an_event_for_each_score(telemetry: Telemetry) -
 
 
 def test_choices_are_labels_and_unknown_fields_have_no_event(telemetry: Telemetry) -> None:
-    write(telemetry.sink(), Verdict(DropOff(outcome="continued", cause=None), "drop_off", about=about("s")))
+    write(telemetry.sink(), Verdict(Ending(outcome="continued", cause=None), "drop_off", about=about("s")))
     (event,) = telemetry.events
     assert event.attributes["gen_ai.evaluation.name"] == "drop_off.outcome"
     assert event.attributes["gen_ai.evaluation.score.label"] == "continued"
     assert "gen_ai.evaluation.score.value" not in event.attributes
     assert "gen_ai.evaluation.explanation" not in event.attributes
+
+
+class Ending(BaseModel):
+    outcome: Literal["continued", "dropped", "pending"]
+    cause: Literal["no_reply"] | None = None
 
 
 class Many(BaseModel):
@@ -290,7 +296,7 @@ def test_events_belong_to_the_span_that_was_judged(telemetry: Telemetry) -> None
         "span_id": f"{judged.span_id:016x}",
         "gen_ai.response.id": "resp-7",
     }
-    given = Verdict(DropOff(outcome="continued"), "drop_off", about=about("s", attributes=attributes, weight=4.0))
+    given = Verdict(Ending(outcome="continued"), "drop_off", about=about("s", attributes=attributes, weight=4.0))
     write(telemetry.sink(), given)
     (span,) = [each for each in telemetry.spans if each.name != "chat"]
     assert [(link.context.trace_id, link.context.span_id) for link in span.links] == [(judged.trace_id, judged.span_id)]
@@ -304,7 +310,7 @@ def test_events_belong_to_the_span_that_was_judged(telemetry: Telemetry) -> None
 @pytest.mark.parametrize("trace", ["", "0" * 32, "xyz", "a" * 31, "\u0661" * 32])
 def test_a_span_id_that_is_none_is_no_link(telemetry: Telemetry, trace: str) -> None:
     attributes: dict[str, str | list[str]] = {"trace_id": trace, "span_id": "1" * 16}
-    write(telemetry.sink(), Verdict(DropOff(outcome="continued"), "drop_off", about=about("s", attributes=attributes)))
+    write(telemetry.sink(), Verdict(Ending(outcome="continued"), "drop_off", about=about("s", attributes=attributes)))
     (span,), (event,) = telemetry.spans, telemetry.events
     assert span.links == ()
     assert event.span_id == span.context.span_id
@@ -312,8 +318,8 @@ def test_a_span_id_that_is_none_is_no_link(telemetry: Telemetry, trace: str) -> 
 
 def test_a_later_verdict_says_so_under_the_same_id(telemetry: Telemetry) -> None:
     sink = telemetry.sink()
-    write(sink, Verdict(DropOff(outcome="pending"), "drop_off", about=about("s")))
-    write(sink, Verdict(DropOff(outcome="continued"), "drop_off", about=about("s")), superseding=True)
+    write(sink, Verdict(Ending(outcome="pending"), "drop_off", about=about("s")))
+    write(sink, Verdict(Ending(outcome="continued"), "drop_off", about=about("s")), superseding=True)
     first, second = telemetry.events
     assert first.attributes["evalr.score.id"] == second.attributes["evalr.score.id"]
     assert [event.attributes.get("evalr.supersedes") for event in (first, second)] == [None, True]
@@ -321,7 +327,9 @@ def test_a_later_verdict_says_so_under_the_same_id(telemetry: Telemetry) -> None
 
 def test_people_are_not_named_and_texts_stay_where_that_is_asked_for(telemetry: Telemetry) -> None:
     write(telemetry.sink(explanations=False), verdict("s1", reason="secret"), Failure("secret", "completion", "2"))
-    told = repr([span.to_json() for span in telemetry.spans]) + repr([event.to_json() for event in telemetry.events])
+    told = repr([span.to_json() for span in telemetry.spans]) + repr(
+        [(event.attributes, event.body) for event in telemetry.events]
+    )
     assert "secret" not in told
     assert "u1" not in told
 
@@ -342,7 +350,7 @@ from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogR
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from evalr.measures import DropOff
+from evalr.measures import TaskCompletion
 from evalr.runs import OtelSink
 from evalr.verdicts import Verdict
 
@@ -353,12 +361,13 @@ tracers.add_span_processor(SimpleSpanProcessor(spans))
 loggers.add_log_record_processor(SimpleLogRecordProcessor(events))
 trace.set_tracer_provider(tracers)
 _logs.set_logger_provider(loggers)
-asyncio.run(sink.write([Verdict(DropOff(outcome="continued"), "drop_off")]))
+value = TaskCompletion(completed=True, quality=3, reason="")
+asyncio.run(sink.write([Verdict(value, "completion")]))
 asyncio.run(sink.close())
 print(len(spans.get_finished_spans()), len(events.get_finished_logs()))
 """
     done = subprocess.run([sys.executable, "-c", script], env=env(), capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["1", "1"]
+    assert done.stdout.split() == ["1", "2"]
 
 
 def test_without_opentelemetry_the_sink_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ A `type` (session, history, transcript, result) may name what a line is; where t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from evalr.logs.log import Item, Log, Stored
 from evalr.logs.reasons import Reason, fault, text_fault, without_lone_escapes
 from evalr.logs.results import ResultLine, measure_of, missing_part, to_result, to_result_line
 from evalr.logs.seen import Seen
+from evalr.logs.superseding import SUPERSEDED, last_of_each, result_key
 from evalr.measures import installed_measures
 from evalr.quoting import quoted
 from evalr.verdicts import Result
@@ -117,7 +118,7 @@ def line_items(
         seen: subjects that count as named already.
         rows: takes what lines it can; these are not yielded.
     """
-    seen, lines = Seen() if seen is None else seen, _Lines(log)
+    seen, lines, last = Seen() if seen is None else seen, _Lines(log), last_of_each(path)
     take = None if rows is None else rows.take
     for number, line in enumerate(raw_lines(path, log, span), start=1):
         if take is not None:
@@ -137,8 +138,7 @@ def line_items(
             log.skip(str(reason), f"line {number}")
             continue
         log.records += 1
-        if not _is_new(item, seen):
-            log.skip(DUPLICATE, f"line {number}")
+        if not _is_wanted(item, line, number, log, seen, last):
             continue
         if rows is not None:
             rows.flush()
@@ -162,13 +162,23 @@ def check_records(log: Log) -> None:
 
 def _is_new(item: Item, seen: Seen) -> bool:
     if isinstance(item, Stored):
-        result = item.result
-        subject = None if result.about is None else result.about.subject
-        repeat = None if result.about is None else result.about.repeat
-        named = (*(subject or ()), item.measure, result.evaluator, result.version or "1")
-        return subject is None or seen.add((*(part or "" for part in named), repeat or 0))
+        key = result_key(item.measure, item.result)
+        return key is None or seen.add(key)
     # The lines of a log are no parts of others, so that these three say it all. No name is empty.
     return item.id is None or seen.add((item.kind, item.user or "", item.id))
+
+
+def _is_wanted(item: Item, line: bytes, number: int, log: Log, seen: Seen, last: Mapping[Hashable, int]) -> bool:
+    """Whether an item is the one that counts of its subject; where it is not, the log is told why."""
+    if last and isinstance(item, Stored):
+        key = result_key(item.measure, item.result)
+        if key in last and last[key] != hash(line.strip()):
+            log.leave_out(SUPERSEDED, f"line {number}")
+            return False
+    if not _is_new(item, seen):
+        log.skip(DUPLICATE, f"line {number}")
+        return False
+    return True
 
 
 class _Lines:

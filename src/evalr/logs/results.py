@@ -66,6 +66,9 @@ class ResultLine(_Line):
     verdict: ResultLine | None = Field(
         None, description="The verdict that was not sure enough, where one was handed off."
     )
+    supersedes: bool | None = Field(
+        None, description="Whether it takes the place of the earlier results of its subject by the same evaluator."
+    )
 
 
 def measure_of(line: ResultLine) -> str | None:

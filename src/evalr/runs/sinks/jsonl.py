@@ -51,6 +51,7 @@ class JsonlSink:
 
     def _line(self, result: Result[Any], superseding: bool) -> str:
         line = to_line(result if self._measure is None else Stored(self._measure, result))
+        # At its end, as the line's model dumps it.
         return (f'{line[:-1]},"supersedes":true}}' if superseding else line) + "\n"
 
     def _append(self, data: bytes) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from evalr.errors import MissingExtraError, SinkError
@@ -160,7 +161,8 @@ def _score(score: Score) -> Attributes:
     attributes: Attributes = {"gen_ai.evaluation.name": score.name}
     value = score.value
     if score.id is not None:
-        attributes["evalr.score.id"] = score.id
+        # A hash of it, since it names the user.
+        attributes["evalr.score.id"] = blake2b(score.id.encode(), digest_size=16).hexdigest()
     if isinstance(value, bool):
         attributes |= {
             "gen_ai.evaluation.score.value": float(value),
