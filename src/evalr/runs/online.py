@@ -25,9 +25,8 @@ from evalr.runs.account import RunSummary
 from evalr.runs.budget import Budget, Ledger
 from evalr.runs.delivery import Outlet, Parcel
 from evalr.runs.engine import Engine, Terms
-from evalr.runs.jobs import Planner
+from evalr.runs.jobs import Planner, content_hash
 from evalr.runs.journal import Journal
-from evalr.runs.keys import input_hash
 from evalr.runs.limiter import AT_ONCE, Limiter
 from evalr.runs.readiness import Readiness, last_event
 from evalr.runs.retries import Retry
@@ -264,7 +263,7 @@ class Online:
             ready = now if ended else self._ready.ready_at(given, now)
             given = weighed(given, 1 / self._rate)
             key = None if given.id is None else own_digest(given)
-            put = self._waiting.put(Reading(given, key, input_hash(given), last_event(given), ready), most=self._most)
+            put = self._waiting.put(Reading(given, key, content_hash(given), last_event(given), ready), most=self._most)
         except SpoolError as error:
             return "refused", str(error)
         except InputError as error:

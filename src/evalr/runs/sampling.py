@@ -17,7 +17,7 @@ from evalr.errors import DuplicateError, InputError
 from evalr.estimates.buckets import Bucket, TimeBucket
 from evalr.inputs import About, Input
 from evalr.quoting import safe_text
-from evalr.runs.keys import input_hash
+from evalr.runs.jobs import content_hash
 from evalr.summaries.keys import GroupReader, Key, group_reader
 from evalr.verdicts import Failure, describe
 
@@ -126,7 +126,7 @@ def key_reader(key: Key | None) -> Callable[[Input], str]:
 def own_key(given: Input) -> str:
     """What tells an input from every other one: its subject, or its content where it has no id."""
     about = given.about()
-    return input_hash(given).hex() if about.subject is None else spelled(about.subject)
+    return content_hash(given).hex() if about.subject is None else spelled(about.subject)
 
 
 def own_digest(given: Input) -> bytes:
