@@ -30,7 +30,7 @@ from evalr.inputs import About
 from evalr.labels import Dataset, Example
 from evalr.measures import TaskCompletion, Transcript
 from evalr.measures.task_completion import completion_pass_k, completion_rate
-from evalr.runs import Comparison, Experiment, compare, experiment_sync
+from evalr.runs import Comparison, Experiment, Trial, compare, experiment_sync
 
 
 class Score(BaseModel):
@@ -380,7 +380,8 @@ def test_experiments_are_compared_by_their_examples_over_their_groups() -> None:
 
 def test_different_datasets_are_refused_unless_asked_for_and_then_what_changed_is_left_out() -> None:
     first, second = dataset(), dataset(30).add(Example(Transcript(id="new", request="x")))
-    second = second.add(replace(second["e3"], reason="relabelled"), duplicates="latest")
+    second = second.add(Example(Transcript(id="e3", user="u3", request="other")), duplicates="latest")
+    second = second.add(replace(second["e4"], reason="relabelled"), duplicates="latest")  # which no judge has seen
     runs = run(0.5, first), run(0.9, second)
     with pytest.raises(InputError, match=r"different datasets.*of which 29 are the same in both"):
         compare(*runs, completion_rate)
@@ -389,6 +390,27 @@ def test_different_datasets_are_refused_unless_asked_for_and_then_what_changed_i
     assert found.changed == ("e3",)
     assert (len(found.only_before), found.only_after) == (10, ("new",))
     assert found["completion"].difference.left_out == {"only before": 10, "changed": 1, "only after": 1}
+
+
+def test_where_evaluators_read_labels_another_label_is_another_example() -> None:
+    def found(whole: Dataset[TaskCompletion]) -> Experiment:
+        judge = FunctionEvaluator("hit", "1", lambda trial: Hit(hit=trial.expected.completed), Trial, Hit)
+        return experiment_sync(whole, None, judge)
+
+    whole = dataset(20)
+    other = whole.add(replace(whole["e3"], reason="relabelled"), duplicates="latest")
+    assert compare(found(whole), found(other), rate, mix_datasets=True).changed == ("e3",)
+
+
+def test_a_measure_that_a_run_lost_is_an_error_rather_than_left_out() -> None:
+    with pytest.raises(InputError, match="summary 'hits' reads Hit, and no evaluator gives it"):
+        compare(run(0.5), run(0.9), [completion_rate, rate])
+
+
+def test_runs_of_one_name_are_told_apart_by_their_tasks_versions() -> None:
+    judge = FunctionEvaluator("hit", "1", lambda trial: Hit(hit=True), Trial, Hit)
+    runs = [experiment_sync(dataset(3), lambda _: "x", judge, task_version=version) for version in ("a", "b")]
+    assert str(compare(*runs, rate)).startswith("task@a → task@b\n")
 
 
 def test_an_experiment_is_compared_with_one_from_a_file(tmp_path: Any) -> None:

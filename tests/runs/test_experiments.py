@@ -282,6 +282,41 @@ def test_an_output_of_a_type_that_changed_asks_for_another_version() -> None:
         kept.model_copy(update={"model": "nowhere.Nothing"}).value()
 
 
+def test_a_lone_surrogate_in_every_text_is_stored_hashed_tried_judged_and_read_back(tmp_path: Path) -> None:
+    lone = "\ud83d"
+    whole = Dataset(
+        "some",
+        [
+            Example(
+                Transcript(id=lone, user=lone, request=lone, turns=[Turn(role="agent", text=lone)], result=lone),
+                expected=TaskCompletion(completed=True, quality=3, reason=lone),
+                reason=lone,
+                author=lone,
+                attributes={lone: lone},
+            )
+        ],
+    )
+    whole.save(tmp_path / "some.jsonl")
+    assert Dataset.load(tmp_path / "some.jsonl").hash == whole.hash
+
+    def say(given: Transcript) -> TaskCompletion:
+        return TaskCompletion(completed=True, quality=3, reason=lone)
+
+    judging = FunctionEvaluator("completion", "1", say, Transcript, TaskCompletion)
+    found = experiment_sync(
+        whole, lambda given: given.model_copy(update={"result": lone}), judging, journal=tmp_path / "j.db"
+    )
+    assert statuses(found) == {"verdict": 1}
+    assert next(iter(found.outputs.values())).result == "\ufffd"
+    found.save(tmp_path / "found.jsonl")
+    assert Experiment.load(tmp_path / "found.jsonl") == found
+
+
+def test_an_output_that_is_no_valid_input_is_a_failure() -> None:
+    found = experiment_sync(dataset(1), lambda given: given.model_copy(update={"turns": [3]}), judge)
+    assert "task task failed: ValidationError" in repr(found.results[0])
+
+
 # Repeats
 
 

@@ -203,6 +203,55 @@ def gate(
 
 
 @app.command(epilog=ENDINGS)
+def compare(
+    before: Annotated[str, typer.Argument(metavar="BEFORE", help="An experiment's file.", show_default=False)],
+    after: Annotated[str, typer.Argument(metavar="AFTER", help="A later experiment's.", show_default=False)],
+    gates: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--gate",
+            metavar="CONDITION",
+            help="On a difference: 'completion>-2pp'; may be given several times. Quote it.",
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="What intervals are computed over; id for each example. [default: groups]"),
+    ] = None,
+    level: Level = 0.95,
+    correction: Annotated[
+        str, typer.Option(metavar="NAME", help="How p is adjusted for several measures: holm, bh or none.")
+    ] = "holm",
+    mix_versions: Annotated[
+        bool, typer.Option("--mix-versions", help="Although different versions of a judge judged them.")
+    ] = False,
+    mix_datasets: Annotated[
+        bool, typer.Option("--mix-datasets", help="Although their datasets differ, by the examples that do not.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Compare two experiments, example by example.
+
+    A gate passes where the limit of the printed interval clears the bar, and never on an undefined difference.
+    """
+    from evalr.cli.comparing import compared, comparison_dict, comparison_lines
+
+    found = compared(
+        before,
+        after,
+        correction=correction,
+        cluster=cluster,
+        level=level,
+        mix_versions=mix_versions,
+        mix_datasets=mix_datasets,
+    )
+    gate = found.gate(*gates) if gates else None
+    _print_lines(comparison_lines(found, gate), comparison_dict(found, gate), json=json)
+    if gate is not None:
+        raise typer.Exit(gate.code)
+
+
+@app.command(epilog=ENDINGS)
 def power(
     rate: Annotated[str | None, typer.Option(metavar="SHARE", help="Of the control arm: 70% or 0.7.")] = None,
     lift: Annotated[

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from evalr.errors import DatasetError, InputError
 from evalr.estimates.words import choice_words
@@ -51,11 +52,21 @@ def header_line(name: str, types: Types, count: int) -> str:
 
 
 def example_fields(example: Example[Any]) -> dict[str, Any]:
-    """What an example's line holds. Fields that say nothing are left out."""
+    """What an example's line holds. Fields that say nothing are left out.
+
+    Raises:
+        InputError: its input holds what no file can.
+    """
     group = None if example.group == example.input.user else example.group
+    try:
+        given = example.input.model_dump(mode="json", exclude_defaults=True)
+    except PydanticSerializationError as error:
+        raise InputError(
+            f"the input of example {quoted(example.id)} cannot be stored: {safe_text(str(error))}"
+        ) from None
     fields: dict[str, Any] = {
         "id": example.id,
-        "input": example.input.model_dump(mode="json", exclude_defaults=True),
+        "input": given,
         "expected": None if example.expected is None else value_fields(example.expected),
         "reason": example.reason,
         "author": example.author,
@@ -84,9 +95,10 @@ def example_line(example: Example[Any], types: Types) -> str:
     return line
 
 
-def example_hash(example: Example[Any]) -> bytes:
-    """20 bytes that change with anything that an example holds."""
-    return digest(canonical_text(example_fields(example)))
+def example_hash(example: Example[Any], *, label: bool = True) -> bytes:
+    """20 bytes that change with anything that an example holds; without `label`, with its id and input alone."""
+    fields = example_fields(example)
+    return digest(canonical_text(fields if label else {"id": fields["id"], "input": fields["input"]}))
 
 
 def digest(text: str) -> bytes:

@@ -86,7 +86,7 @@ def compare(
     ids = [side.ids() for side in sides]
     return Comparison(
         rows,
-        names=(sides[0].name or "before", sides[1].name or "after"),
+        names=_names(*sides),
         correction=correction,
         only_before=tuple(name for name in ids[0] if name not in ids[1]),
         only_after=tuple(name for name in ids[1] if name not in ids[0]),
@@ -169,6 +169,15 @@ class _Side(NamedTuple):
         return [each for each in self.results if each.evaluator not in others]
 
 
+def _names(before: _Side, after: _Side) -> tuple[str, str]:
+    """What the runs are called; where that is the same, with the versions of their tasks."""
+    names = before.name or "before", after.name or "after"
+    if names[0] != names[1] or before.experiment is None or after.experiment is None:
+        return names
+    versions = before.experiment.task_version, after.experiment.task_version
+    return names if versions[0] == versions[1] else (f"{names[0]}@{versions[0]}", f"{names[1]}@{versions[1]}")
+
+
 def _id(result: Result[Any]) -> str:
     about = about_of(result)
     if about is None or about.id is None:
@@ -182,8 +191,8 @@ class _Value(NamedTuple):
     about: About
     y: Exact
     m: Exact
-    bounds: tuple[Exact, Exact] | None
-    unbounded: bool
+    bounds: tuple[Exact, Exact] | None = None
+    unbounded: bool = False
 
     @property
     def value(self) -> Fraction:
@@ -203,29 +212,43 @@ def _account(summary: Summary[Any], results: Iterable[Result[Any]], duplicates: 
     by_example: defaultdict[str, list[Result[Any]]] = defaultdict(list)
     for result in one_per_subject(results, duplicates=duplicates):
         by_example[_id(result)].append(result)
-    account = _Account({}, Counter(), Counter(), Counter())
-    for name, found in by_example.items():
-        tally = summary.tally(found)
-        entry = tally.entries[None]
-        account.left_out.update(entry.left_out)
-        account.versions.update(entry.versions)
-        account.flags.update(entry.flags)
-        bounds: tuple[float, float] | None = None
-        unbounded = False
-        if summary.fold is None:
-            moments = entry.cells.moments()
-            y, m = moments.y, moments.m
-        else:
-            folded = summary.estimate(tally, mix_versions=True)
-            y, m = (0, 0) if folded.value is None else (exact(folded.value), 1)
-        if entry.unknown or summary.fold is not None:
-            bounds = summary.estimate(tally, mix_versions=True).bounds
-            unbounded = bool(entry.unknown) and bounds is None
-        limits = None if bounds is None else (exact(bounds[0]), exact(bounds[1]))
-        about = about_of(found[0])
-        assert about is not None
-        account.values[name] = _Value(about, y, m, limits, unbounded)
-    return account
+    tally, add = summary.collector(cluster=lambda about: about.id)
+    for found in by_example.values():
+        for result in found:
+            add(result)
+    entry = tally.entries.get(None)
+    if entry is None:
+        return _Account({}, Counter(), Counter(), Counter())
+    # Where nothing is missing, one tally has the sums of each example; else each is looked at by itself.
+    if summary.fold is None and not entry.left_out:
+        sums = entry.cells.clusters
+        values = {
+            name: _Value(_about(found[0]), sums["named", name][0], sums["named", name][1])
+            for name, found in by_example.items()
+        }
+    else:
+        values = {name: _one(summary, found) for name, found in by_example.items()}
+    return _Account(values, entry.left_out, entry.versions, entry.flags)
+
+
+def _one(summary: Summary[Any], found: list[Result[Any]]) -> _Value:
+    """What the results of one example say, and where that could lie whatever the missing ones were."""
+    tally = summary.tally(found)
+    entry = tally.entries[None]
+    estimate = summary.estimate(tally, mix_versions=True)
+    if summary.fold is None:
+        moments = entry.cells.moments()
+        y, m = moments.y, moments.m
+    else:
+        y, m = (0, 0) if estimate.value is None else (exact(estimate.value), 1)
+    low_high = None if estimate.bounds is None else (exact(estimate.bounds[0]), exact(estimate.bounds[1]))
+    return _Value(_about(found[0]), y, m, low_high, unbounded=bool(entry.unknown) and low_high is None)
+
+
+def _about(result: Result[Any]) -> About:
+    about = about_of(result)
+    assert about is not None  # results without one were refused
+    return about
 
 
 # ---------------------------------------------------------------------------------------------------------------------

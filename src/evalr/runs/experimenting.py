@@ -92,7 +92,8 @@ async def experiment(
         journal: as in `evaluate_all`. It holds the task's outputs, too: an experiment that goes on calls neither the
             task nor an evaluator for what is done.
         limit: as in `evaluate_all`, for calls of the task and of evaluators together.
-        budget: as in `evaluate_all`, for calls of the task and of evaluators together.
+        budget: as in `evaluate_all`, for calls of the task and of evaluators together, whichever comes first. What it
+            does not reach is done by the next run over the journal.
         retry: as in `evaluate_all`.
         timeout: seconds for one call of the task, and as many for one evaluator of one output.
         repeats: how often the task is tried on each example, and its output judged; `about.repeat` says which time it
@@ -132,7 +133,7 @@ async def experiment(
         name=name or (dataset.name if runner is None else runner.task_name),
         dataset=dataset.name,
         dataset_hash=dataset.hash,
-        examples={example.id: example_hash(example).hex()[:16] for example in dataset},
+        examples=_looked_at(dataset, label=any(_reads_trials(each) for each in several)),
         task=None if runner is None else runner.task_name,
         task_version=None if runner is None else runner.version,
         evaluators={EvaluatorVersion(each.name, each.version): each.verdict_type for each in several},
@@ -151,6 +152,10 @@ def experiment_sync(
 ) -> Experiment:
     """As `experiment`, from code that cannot await, in a notebook too; see `run_sync`."""
     return run_sync(experiment(dataset, task, evaluators, **options))
+
+
+def _looked_at(dataset: Dataset[Any], *, label: bool) -> dict[str, str]:
+    return {example.id: example_hash(example, label=label).hex()[:16] for example in dataset}
 
 
 class _Experimenting:

@@ -56,7 +56,8 @@ class Experiment:
         name: of the experiment.
         dataset: the name of its dataset.
         dataset_hash: the hash of its dataset, which a comparison goes by.
-        examples: of each example, by its id and in order, a hash of its content.
+        examples: of each example, by its id and in order, a hash of what was looked at: its input, and where evaluators
+            read trials, all of it.
         task: the name of its task, None where the inputs were judged as they are.
         task_version: the version of its task.
         evaluators: the evaluators, with their verdict types.
@@ -117,6 +118,9 @@ class Experiment:
         labels = {judge: judge.name if several[judge.name] == 1 else str(judge) for judge in self.evaluators}
         columns = {label: (judge, self.evaluators[judge]) for judge, label in labels.items()}
         return ResultsTable(list(self.examples), columns, self.results, self.repeats)
+
+    def __repr__(self) -> str:
+        return f"<Experiment {' · '.join(self._parts())}>"
 
     def __str__(self) -> str:
         return "\n".join([" · ".join(self._parts()), str(self.table())])
