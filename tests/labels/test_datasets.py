@@ -392,6 +392,37 @@ def test_processes_that_add_at_once_lose_nothing_and_tear_nothing(tmp_path: Path
     assert [each.name for each in tmp_path.iterdir()] == ["some.jsonl"]
 
 
+LOADER = """
+import sys
+from evalr import DatasetError
+from evalr.labels import Dataset, Example
+from evalr.measures import Transcript
+path, who = sys.argv[1:]
+refused = 0
+for n in range(5):
+    while True:
+        found = Dataset.load(path).add(Example(Transcript(id=f"{who}-{n}", request="x" * 500)))
+        try:
+            found.save(path)
+            break
+        except DatasetError as error:
+            assert "changed since" in str(error), error
+            refused += 1
+print(refused)
+"""
+
+
+def test_processes_that_save_at_once_are_refused_rather_than_lose_what_others_saved(tmp_path: Path) -> None:
+    path = tmp_path / "some.jsonl"
+    dataset("first").save(path)
+    env = {**os.environ, "PYTHONPATH": SOURCE}
+    command = [sys.executable, "-c", LOADER, str(path)]
+    processes = [subprocess.Popen([*command, who], env=env, stdout=subprocess.PIPE) for who in "abc"]
+    said = [process.communicate()[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0], said
+    assert {each.id for each in Dataset.load(path)} == {"first", *(f"{who}-{n}" for who in "abc" for n in range(5))}
+
+
 def test_threads_that_add_at_once_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "some.jsonl"
     threads = [

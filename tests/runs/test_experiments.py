@@ -430,12 +430,12 @@ def note(what, given):
 
 async def task(given):
     note("task", given)
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0.03)
     return given.model_copy(update={"turns": [Turn(role="agent", text="x")]})
 
 async def look(given):
     note("judge", given)
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0.03)
     return TaskCompletion(completed=True, quality=3)
 
 async def main():
@@ -663,6 +663,10 @@ def test_a_summary_finds_its_results_by_the_verdict_type() -> None:
     assert {result.evaluator for result in found.results_for(completion_rate)} == {"completion"}
     with pytest.raises(InputError, match="no evaluator gives it"):
         found.results_for(Mean("x", of=_Other, value=lambda v: 1.0))
+    both = [judge, FunctionEvaluator("completion", "2", look, Transcript, TaskCompletion)]
+    with pytest.raises(InputError, match="completion@1 and completion@2 give it"):
+        experiment_sync(dataset(4), answer, both).results_for(completion_rate)
+    assert len(experiment_sync(dataset(4), answer, both).results_of("completion", "2")) == 4
     with pytest.raises(InputError, match=r"no evaluator 'complete' judged.*did you mean 'completion'"):
         found.results_of("complete")
 

@@ -101,14 +101,13 @@ class Experiment:
         Raises:
             InputError: no evaluator has that type, or several have.
         """
-        fitting = [judge for judge, verdict_type in self.evaluators.items() if issubclass(verdict_type, summary.of)]
-        names = list(dict.fromkeys(judge.name for judge in fitting))
-        if len(names) != 1:
-            which = "no evaluator gives it" if not names else f"{' and '.join(names)} give it"
+        fitting = [each for each, verdict_type in self.evaluators.items() if issubclass(verdict_type, summary.of)]
+        if len(fitting) != 1:
+            which = f"{' and '.join(map(str, fitting))} give it" if fitting else "no evaluator gives it"
             raise InputError(
-                f"summary {summary.name!r} reads {summary.of.__name__}, and {which}: pass results_of(evaluator)"
+                f"summary {summary.name!r} reads {summary.of.__name__}, and {which}: pass results_of(name, version)"
             )
-        return self.results_of(names[0])
+        return self.results_of(*fitting[0])
 
     # -- looking ------------------------------------------------------------------------------------------------------
 
