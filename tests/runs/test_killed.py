@@ -122,12 +122,14 @@ def test_killed_five_times_each_item_has_one_verdict_and_only_calls_in_flight_ar
     judge_server.script = lambda item, n: reply(delay=0.02)
     acknowledged: set[str] = set()
     asked_when_acknowledged: dict[str, int] = {}
-    for _ in range(5):
+    for kill in range(5):
         before = judge_server.calls.total()
         child = Child(judge_server.url, journal, items)
         while judge_server.calls.total() == before:
             time.sleep(0.005)
         time.sleep(draw.uniform(0, 0.15))
+        while kill == 2 and len(child.acknowledged()) <= 5:
+            time.sleep(0.005)  # however slow the machine, something was acknowledged before the last kill
         child.kill()
         time.sleep(0.1)  # the server ends what it has begun
         acknowledged |= child.acknowledged()

@@ -145,8 +145,8 @@ def test_a_server_that_can_take_so_many_is_not_asked_by_many_more(judge_server: 
 
 
 def test_a_slow_answer_is_a_timeout_that_names_the_item(judge_server: Any, reply: Any, tmp_path: Path) -> None:
-    judge_server.script = lambda item, n: reply(delay=1.5 if item == "t3" else 0)
-    results, summary = ran(judge_at(judge_server.url), asks(6), timeout=0.4, journal=tmp_path / "j.db")
+    judge_server.script = lambda item, n: reply(delay=2.0 if item == "t3" else 0)
+    results, summary = ran(judge_at(judge_server.url), asks(6), timeout=0.8, journal=tmp_path / "j.db")
     (failure,) = [result for result in results if isinstance(result, Failure)]
     assert failure.error.startswith("timed out: transcript 't3'")
     assert (summary.timed_out, judge_server.calls["t3"]) == (1, 1)
@@ -157,6 +157,6 @@ def test_a_slow_answer_is_a_timeout_that_names_the_item(judge_server: Any, reply
 
 def test_a_clients_own_timeout_is_tried_again(judge_server: Any, reply: Any) -> None:
     judge_server.script = lambda item, n: reply(delay=1.0 if n == 1 else 0)
-    results, summary = ran(judge_at(judge_server.url, timeout=0.2), asks(2), retry=QUICK)
+    results, summary = ran(judge_at(judge_server.url, timeout=0.5), asks(2), retry=QUICK)
     assert [type(result) for result in results] == [Verdict] * 2
     assert (summary.retried, summary.timed_out) == (2, 0)

@@ -32,7 +32,7 @@ from evalr import (
     Verdict,
     run_sync,
 )
-from evalr.inputs import Activity, Session, Transcript
+from evalr.inputs import Activity, Session, Transcript, Turn
 from evalr.measures import drop_off_evaluator
 from evalr.runs import (
     Budget,
@@ -375,6 +375,31 @@ def test_a_second_run_asks_nothing_and_gives_the_same_results(tmp_path: Path) ->
     assert (summary.calls, summary.from_journal, calls.total()) == (0, 4, 4)
 
 
+def test_lone_surrogates_anywhere_are_hashed_judged_stored_and_read_back(tmp_path: Path) -> None:
+    bad = "\ud83d"
+
+    class Why(BaseModel):
+        why: str
+
+    def answer(given: Transcript) -> Any:
+        if given.id is not None and given.id.startswith("fails"):
+            raise ValueError(bad)
+        return Skip(bad) if given.id == "skips" else Why(why=given.request + bad)
+
+    def inputs() -> list[Transcript]:
+        turns = [Turn(role="person", text=bad, metadata={bad: [bad]})]
+        common: dict[str, Any] = {"request": bad, "turns": turns, "attributes": {bad: bad}}
+        valid = [Transcript(id=name, user=bad, arm=bad, **common) for name in ("says", "skips", "fails", f"fails{bad}")]
+        return [*valid, Transcript.model_construct(id=bad, user=bad, **common)]  # which nothing has mended
+
+    judge = FunctionEvaluator("why", "1", answer, Transcript, Why, inline=True)
+    first, summary = ran(judge, inputs(), journal=tmp_path / "j.db", failures="keep")
+    assert (summary.verdicts, summary.skipped, summary.failed) == (2, 1, 2)
+    again, summary = ran(judge, inputs(), journal=tmp_path / "j.db", failures="keep")
+    assert (summary.calls, summary.from_journal) == (0, 5)
+    assert sorted(first, key=repr) == sorted(again, key=repr)
+
+
 def test_what_the_journal_has_can_be_left_out(tmp_path: Path) -> None:
     judge = Calls().judge()
     ran(judge, asks(4), journal=tmp_path / "j.db")
@@ -600,6 +625,23 @@ def test_costs_add_up_over_tries_and_runs(tmp_path: Path) -> None:
     assert (totals.cost, totals.unknown_costs, totals.calls, totals.items) == (3.0, 1, 9, {"verdict": 5})
 
 
+def test_tokens_per_minute_go_by_what_the_evaluator_expects_of_each_input() -> None:
+    class Tokens(Priced):
+        def expected_tokens(self, given: Transcript, /) -> int:
+            return 600 if given.id == "t0" else 300
+
+    async def main() -> None:
+        judge = Tokens()
+        async with evaluate_all(judge, asks(3), limit=Limiter(8, tokens_per_minute=1000)) as run:
+            assert ids([await anext(run), await anext(run)]) == ["t0", "t1"]
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.2):
+                    await anext(run)
+            assert judge.asked == 2  # the third would be 1,200, and waits for the next minute
+
+    asyncio.run(main())
+
+
 def test_an_item_whose_time_is_up_is_a_failure_that_names_it() -> None:
     async def hangs(given: Transcript) -> Said:
         await asyncio.sleep(60 if given.id == "t1" else 0)
@@ -623,7 +665,7 @@ def test_a_sync_function_that_hangs_does_not_hold_up_the_run() -> None:
         return YES
 
     try:
-        results, summary = ran(FunctionEvaluator("slow", "1", hangs, Transcript, Said), asks(3), timeout=0.2)
+        results, summary = ran(FunctionEvaluator("slow", "1", hangs, Transcript, Said), asks(3), timeout=0.5)
         assert (summary.timed_out, len(results)) == (1, 3)
     finally:
         release.set()
@@ -660,8 +702,12 @@ def test_latency_is_the_work_alone() -> None:
         await asyncio.sleep(0.05)
         return YES
 
+    begun = time.monotonic()
     results, _ = ran(FunctionEvaluator("works", "1", works, Transcript, Said), asks(10), limit=1)
-    assert all(result.latency is not None and 0.04 < result.latency < 0.4 for result in results)
+    latencies = [result.latency or 0.0 for result in results]
+    assert min(latencies) > 0.04
+    # One after the other: with the time that they wait for their turns, they would come to five times as much.
+    assert sum(latencies) <= time.monotonic() - begun
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -697,10 +743,11 @@ def test_a_run_that_is_left_early_leaves_nothing_behind(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("leaves", ["break", "raises", "cancelled"])
 def test_a_run_ends_by_itself_where_nobody_looks(leaves: str, tmp_path: Path) -> None:
-    judge = Priced(seconds=0.02)
+    judge, looked = Priced(seconds=0.02), asyncio.Event()
 
     async def consume() -> None:
         async for _ in evaluate_all(judge, asks(1000), journal=tmp_path / "j.db"):
+            looked.set()
             if leaves == "break":
                 break
             if leaves == "raises":
@@ -709,7 +756,8 @@ def test_a_run_ends_by_itself_where_nobody_looks(leaves: str, tmp_path: Path) ->
 
     async def main() -> None:
         consumer = asyncio.create_task(consume())
-        await asyncio.sleep(0.2)
+        await looked.wait()
+        await asyncio.sleep(0.1)
         consumer.cancel()
         await asyncio.wait([consumer])
         if leaves == "raises":
@@ -826,9 +874,9 @@ def test_progress_says_how_far_it_is() -> None:
     assert (seen[-1].done, seen[-1].total, seen[-1].over) == (100, 100, True)
     middle = seen[len(seen) // 2]
     assert middle.rate is not None
-    assert 20 < middle.rate < 100
-    assert middle.left is not None
-    assert 0 < middle.left < 5
+    assert middle.rate < 100
+    assert middle.rate == pytest.approx(middle.done / middle.summary.seconds, rel=0.2)
+    assert middle.left == pytest.approx((100 - middle.done) / middle.rate)
     assert "≥ $" in str(seen[-1])
     assert "left" in str(middle)
     assert "left" not in str(seen[-1])
