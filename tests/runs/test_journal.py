@@ -7,7 +7,7 @@ import errno
 import os
 import sqlite3
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from evalr import Failure, FunctionEvaluator, InputError, JournalError, Result, 
 from evalr.inputs import Transcript, Turn
 from evalr.runs import Journal, Retry, evaluate_all, evaluate_all_sync
 from evalr.runs import locks as locks_module
-from evalr.runs.journal import APPLICATION, Begun, Elsewhere, Found, Outcome
+from evalr.runs.journal import APPLICATION, Begun, Elsewhere, Found, Note, Outcome, Spent
 from evalr.runs.keys import Key
 
 NINE = datetime(2026, 9, 28, 9, tzinfo=UTC)
@@ -386,3 +386,97 @@ def test_a_run_beside_others_asks_again_what_failed_before_it_began(tmp_path: Pa
     assert calls == 20
     assert [len(results) for results in asyncio.run(both())] == [20, 20]
     assert calls == 40
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Times
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "settled", "again", "stands"),
+    [("verdict", 2, True, True), ("failed", 1, True, False), ("failed", 1, False, True), ("verdict", 1, True, False)],
+)
+def test_what_was_asked_no_later_than_a_time_is_asked_again(
+    status: str, settled: Any, again: bool, stands: bool, journal: Journal
+) -> None:
+    run, _ = journal.begin_run()
+    with journal.writing(now=lambda: NINE) as batch:
+        begun = batch.begin(key(), key().digest(), run, 0, again=True)
+    assert isinstance(begun, Begun)
+    add(journal, Outcome(begun.call, begun.item, status, settled, None, "{}"))
+    assert journal.look_up([key().digest()])[key().digest()].asked_at == NINE
+    for asked_after, fresh in ((NINE - timedelta(microseconds=1), True), (NINE, False)):
+        with journal.writing() as batch:
+            found = batch.begin(key(), key().digest(), run, begun.call, again=again, asked_after=asked_after)
+            assert isinstance(found, Found if fresh and stands else Begun)
+            if isinstance(found, Begun):
+                batch.add(Outcome(found.call, found.item, "cancelled", 0), release=True)
+    with journal.writing() as batch:  # what a run beside this one has just asked stands, whatever its time
+        assert isinstance(batch.begin(key(), key().digest(), run, 0, again=True, asked_after=NINE), Found)
+    journal.end_run(run)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Notes
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_notes_what_it_says_of_itself_and_the_last_word_counts(journal: Journal) -> None:
+    assert journal.notes() == []
+    one, _ = journal.begin_run()
+    other, _ = journal.begin_run()
+    journal.note(other, "b", "two")
+    for text in ("1", "2"):
+        journal.note(one, "a", text)
+    assert journal.notes() == [Note(one, "a", "2", True), Note(other, "b", "two", True)]
+    journal.end_run(one)
+    with Journal(journal.path) as opened:
+        assert opened.notes("a") == [Note(one, "a", "2", False)]
+        assert opened.notes("c") == []
+    journal.end_run(other)
+
+
+def test_the_last_word_of_a_run_that_ends_meanwhile_is_read(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, _ = journal.begin_run()
+    journal.note(run, "a", "running")
+    is_alive = journal._is_alive
+
+    def ends_meanwhile(number: int) -> bool:
+        if number in journal._alive:
+            journal.note(number, "a", "finished")
+            journal.end_run(number)
+        return is_alive(number)
+
+    with Journal(journal.path) as reader:
+        monkeypatch.setattr(reader, "_is_alive", ends_meanwhile)
+        assert reader.notes() == [Note(run, "a", "finished", False)]
+
+
+def test_a_journal_of_before_there_were_notes_is_read_and_written(tmp_path: Path) -> None:
+    list(evaluate_all_sync(judge, asks(2), journal=tmp_path / "j.db"))
+    connection = sqlite3.connect(tmp_path / "j.db")
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    connection.close()
+    # Runs that say nothing leave the file as an evalr that knows no notes would.
+    assert "notes" not in tables
+    with Journal(tmp_path / "j.db") as journal:
+        run, _ = journal.begin_run()
+        journal.note(run, "a", "1")
+        journal.end_run(run)
+        assert journal.totals().items == {"verdict": 2}
+
+
+def test_what_some_runs_have_spent_is_told_from_what_others_have(journal: Journal) -> None:
+    assert journal.spent([]) == Spent(0, 0, 0)
+    one, before = journal.begin_run()
+    other, _ = journal.begin_run()
+    for run, name, cost in ((one, "t", 0.5), (one, "u", None), (other, "v", 2.0)):
+        begun = begin(journal, name, run)
+        add(journal, Outcome(begun.call, begun.item, "verdict", 2, cost, "{}"))
+    begin(journal, "w", one)  # in flight: it may cost something
+    assert journal.spent([one], since=before) == Spent(3, 0.5, 2)
+    assert journal.spent([one, other]) == Spent(4, 2.5, 2)
+    journal.end_run(one)  # it was never made
+    journal.end_run(other)
+    assert journal.spent([one]) == Spent(2, 0.5, 1)

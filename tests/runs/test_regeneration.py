@@ -425,8 +425,11 @@ def test_what_another_version_wrote_is_said_to_be_that(journal: Path) -> None:
         run, _ = opened.begin_run()
         opened.note(run, "november", "{}")
         opened.end_run(run)
-        with pytest.raises(JournalError, match="'november' cannot be read"):
+        with pytest.raises(JournalError, match="of the latest regeneration cannot be read"):
             regeneration_status(opened)
+        again = regenerate_sync(transcripts(2), {"outcome": ok}, **PERIOD, journal=opened, name="november")
+        done(again)
+        assert regeneration_status(opened) == again.status
 
 
 ok = Judge().evaluator()
@@ -557,7 +560,7 @@ def test_a_killed_one_is_seen_at_once_and_goes_on_where_it_was(again: bool, jour
     child = Child(journal, bill, 0.1, again=again)
     running = until(journal, 4)
     assert (running.state, running.total, running.process) == ("running", 40, child.process.pid)
-    assert (running.attempts, running.ended_at) == (1, None)
+    assert (running.attempts, running.ended_at, running.read) == (1, None, 60)
     child.kill()
     killed = regeneration_status(journal)
     asked = len(bill.read_text().split())
@@ -612,3 +615,46 @@ def test_many_may_look_at_a_killed_one_at_the_same_time(journal: Path, tmp_path:
     for thread in threads:
         thread.join()
     assert Counter(states) == {"interrupted": 400}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A journal that fails
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_journal_that_cannot_be_written_ends_it_and_nobody_waits(
+    journal: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*args: Any, **options: Any) -> None:
+        raise JournalError("the disk is full")
+
+    for method in ("begin_run", "note"):
+        with monkeypatch.context() as broken:
+            broken.setattr(Journal, method, full)
+            with pytest.raises(JournalError, match="the disk is full"):
+                done(regenerate_sync(transcripts(3), {"outcome": ok}, **PERIOD, journal=journal))
+    assert not (journal.parent / "judged.db-locks").exists()
+    run = regenerate_sync(transcripts(3), {"outcome": ok}, **PERIOD, journal=journal)
+    done(run)
+    assert (run.status.state, run.status.attempts) == ("finished", 1)
+
+
+def test_notes_that_fail_later_end_it(journal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    note = Journal.note
+    said: list[int] = []
+
+    def fails_later(self: Journal, *args: Any, **options: Any) -> None:
+        said.append(1)
+        if len(said) == 2:
+            raise JournalError("the disk is full")
+        note(self, *args, **options)
+
+    async def ask(given: Transcript) -> Said:
+        await asyncio.sleep(0.3)
+        return Said(good=True)
+
+    monkeypatch.setattr(Journal, "note", fails_later)
+    judge = FunctionEvaluator("outcome", "1", ask, Transcript, Said)
+    with pytest.raises(JournalError, match="the disk is full"):
+        done(regenerate_sync(transcripts(3), {"outcome": judge}, **PERIOD, journal=journal, limit=1))
+    assert regeneration_status(journal).state == "failed"

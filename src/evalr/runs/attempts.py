@@ -38,7 +38,8 @@ class RegenerationStatus:
         judges: evaluators by family, as name@version.
         again: whether everything is asked that was asked before it began, too.
         strata: what there was in the period and what is judged of it; empty where everything is.
-        left_out: what else was read, by the reason.
+        read: how much of the log was read so far, in inputs and stored results.
+        left_out: what of it is no part of the period, by the reason.
         inputs: how many inputs are judged; None until they are known.
         total: how many questions these come to; None until that is known.
         done: questions with a result, those that the journal had already included.
@@ -65,6 +66,7 @@ class RegenerationStatus:
     judges: dict[str, list[str]]
     again: bool
     strata: tuple[Stratum, ...]
+    read: int
     left_out: dict[str, int]
     inputs: int | None
     total: int | None
@@ -185,24 +187,24 @@ def _adapter(kind: type[T]) -> TypeAdapter[T]:
     return TypeAdapter(kind)
 
 
-def _attempts(journal: Journal, name: str | None) -> list[Attempt]:
-    found = []
+def _attempts(journal: Journal, name: str | None) -> tuple[list[Attempt], ValidationError | None]:
+    """The attempts on record that this version of evalr can read, and why it cannot read the latest, if it cannot."""
+    found: list[Attempt] = []
+    unread: ValidationError | None = None
     for note in journal.notes(name):
         try:
-            record = _adapter(Record).validate_json(note.text)
+            found.append(Attempt(note.run, note.is_alive, _adapter(Record).validate_json(note.text)))
+            unread = None
         except ValidationError as error:
-            raise JournalError(
-                f"{journal.path}: what is written of regeneration {quoted(note.name)} cannot be read: it was "
-                "written by another version of evalr, or is damaged"
-            ) from error
-        found.append(Attempt(note.run, note.is_alive, record))
-    return found
+            unread = error
+    return found, unread
 
 
 def joined(journal: Journal, name: str, plan: str) -> list[Attempt]:
     """The attempts that one which begins now goes on with: the last ones of that name and plan, unless finished."""
-    attempts = _attempts(journal, name)
-    if not attempts or attempts[-1].record.plan != plan:
+    attempts, unread = _attempts(journal, name)
+    # What cannot be read is begun anew; what it has judged is in the journal all the same.
+    if unread is not None or not attempts or attempts[-1].record.plan != plan:
         return []
     series = _series(attempts)
     return [] if any(each.record.status.state == "finished" for each in series) else series
@@ -214,9 +216,14 @@ def _series(attempts: list[Attempt]) -> list[Attempt]:
 
 
 def _status(journal: Journal, name: str | None) -> RegenerationStatus:
-    attempts = _attempts(journal, None if name is None else without_lone_surrogates(name))
+    attempts, unread = _attempts(journal, None if name is None else without_lone_surrogates(name))
+    if unread is not None:
+        raise JournalError(
+            f"{journal.path}: what is written of the latest regeneration cannot be read: another version of evalr "
+            "wrote it, or it is damaged; begin it once more"
+        ) from unread
     if not attempts:
-        known = sorted({each.record.status.name for each in _attempts(journal, None)})
+        known = sorted({note.name for note in journal.notes()})
         names = ", ".join(quoted(each, longest=80) for each in known) or "none"
         what = "no regeneration" if name is None else f"no regeneration named {quoted(name, longest=80)}"
         raise InputError(f"{journal.path}: there is {what} in this journal; it has {names}")

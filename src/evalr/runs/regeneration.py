@@ -7,12 +7,13 @@ import os
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from time import monotonic
 from typing import Any, NamedTuple
 
-from evalr.errors import InputError, error_words
+from evalr.errors import InputError, JournalError, error_words
 from evalr.input_fields import without_lone_surrogates
 from evalr.inputs import Input, utc_now
 from evalr.logs.log import NAMES, OTHERS, Item, Stored
@@ -206,10 +207,18 @@ class _Regenerating(Engine):
 
     async def run(self) -> None:
         """Do it all, and say in the end how it ended."""
+        try:
+            await self._regenerate()
+        finally:
+            self.outbox.end()  # also where it could not even begin
+
+    async def _regenerate(self) -> None:
         board = self.board
         board.begin()
-        telling = asyncio.get_running_loop().create_task(self._tell_often())
+        telling: asyncio.Task[None] | None = None
         try:
+            board.tell(board.status())
+            telling = asyncio.get_running_loop().create_task(self._tell_often())
             await super().run()
             if telling.done():
                 telling.result()
@@ -218,7 +227,8 @@ class _Regenerating(Engine):
             board.state, board.error = "failed", without_lone_surrogates(error_words(error))
             raise
         finally:
-            telling.cancel()
+            if telling is not None:
+                telling.cancel()
             board.end()
 
     async def _tell_often(self) -> None:
@@ -283,8 +293,7 @@ class _Board:
         self._ended_at: datetime | None = None
         self._writing = threading.Lock()
         self._spent: Spent | None = None
-        self._last: RegenerationStatus | None = None
-        self._inputs = self._questions = 0
+        self._read = self._inputs = self._questions = 0
         self._known = False
         self._left_out: Counter[str] = Counter()
         self._counts: dict[str, Counter[Status]] = {each: Counter() for each in families.names}
@@ -301,7 +310,6 @@ class _Board:
 
     def begin(self) -> None:
         self._run = self._journal.begin_run()
-        self.tell(self.status())
 
     def begun(self) -> tuple[int, int]:
         assert self._run is not None
@@ -312,12 +320,13 @@ class _Board:
         run, _ = self.begun()
         if self.state == "running":  # neither finished nor failed: it was cancelled
             self.state = "interrupted"
+        # A journal that has failed already cannot be told; whoever reads it finds that nobody is at work.
+        broken = suppress(JournalError) if self.error is not None else nullcontext()
         try:
-            with self._writing:
+            with broken, self._writing:
                 self._ended_at = utc_now()
                 self._spent = self._journal.spent([run, *self._earlier()], since=self._before())
-                self._last = self.status()
-                self._write(self._last, durable=True)
+                self._write(self.status(), durable=True)
         finally:
             self._journal.end_run(run)
 
@@ -346,6 +355,7 @@ class _Board:
         for position, item in enumerate(items):
             if self._ended_at is not None:
                 return  # it was cancelled in the meantime
+            self._read += 1
             if not isinstance(item, Input):
                 if isinstance(item, Stored):
                     self._left_out["stored result"] += 1
@@ -394,8 +404,6 @@ class _Board:
         return tell
 
     def status(self) -> RegenerationStatus:
-        if self._last is not None:
-            return self._last
         summary = self.summary()
         earlier = self._joined[0].record.status if self._joined else None
         spent = self._spent or Spent(summary.calls, summary.cost, summary.unknown_costs)
@@ -410,6 +418,7 @@ class _Board:
             judges=self.judges,
             again=self.period.again,
             strata=() if sample is None else tuple(map(_storable, sample.strata)),
+            read=self._read,
             left_out=dict(self._left_out) | ({} if sample is None else sample.left_out),
             inputs=self._inputs if self._known else None,
             total=self.total,
@@ -425,7 +434,7 @@ class _Board:
             rate=None if ended else self._pace.rate(monotonic(), summary.results - summary.from_journal),
             process=os.getpid(),
             started_at=self._started_at if earlier is None else earlier.started_at,
-            updated_at=utc_now(),
+            updated_at=self._ended_at or utc_now(),
             ended_at=self._ended_at,
         )
 
