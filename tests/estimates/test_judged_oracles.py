@@ -10,7 +10,17 @@ from typing import Any
 
 import pytest
 
-from evalr.estimates.interval import Interval, normal_quantile
+from evalr.estimates.agreement import people_agreement, rating_agreement, verdict_agreement
+from evalr.estimates.chance_corrected import (
+    Coefficient,
+    Weights,
+    alpha,
+    coefficient_interval,
+    gwet,
+    kappa,
+    weight_matrix,
+)
+from evalr.estimates.interval import Interval, normal_quantile, t_quantile
 from evalr.estimates.judged import DoubleSample, double_sampling, ppi_plus_plus, rogan_gladen
 from evalr.tallies.moments import Moments
 
@@ -139,6 +149,106 @@ def labels_alone(entry: Entry) -> None:
     assert [labels.value - half, labels.value + half] == near(expected["ci"], entry)
 
 
+# --- agreement -----------------------------------------------------------------------------------------------------
+
+
+def pairs_of(entry: Entry) -> list[tuple[int, int]]:
+    """Judge's and people's."""
+    inputs = entry["inputs"]
+    if "table" not in inputs:
+        return list(zip(inputs["judge"], inputs["human"], strict=True))
+    table = inputs["table"]
+    return [
+        *[(1, 1)] * table["both_pass"],
+        *[(0, 1)] * table["human_only"],
+        *[(1, 0)] * table["judge_only"],
+        *[(0, 0)] * table["both_fail"],
+    ]
+
+
+def scale_of(entry: Entry) -> list[int]:
+    return sorted({rating for pair in pairs_of(entry) for rating in pair})
+
+
+def error_of(found: Coefficient) -> float:
+    """The published standard error of kappa: over items, without the factor n / (n - 1)."""
+    return math.sqrt(math.fsum(each * each for each in found.influence))
+
+
+def two_raters(entry: Entry) -> None:
+    name = {"cohen": "identity", "weighted": entry["id"].rsplit("_", 1)[1]}[entry["id"].split(".")[1].split("_")[0]]
+    scale = scale_of(entry)
+    pairs = [(scale.index(judge), scale.index(people)) for judge, people in pairs_of(entry)]
+    found, expected = kappa(pairs, weight_matrix(scale, name)), entry["expected"]
+    assert found is not None
+    assert (found.value, error_of(found)) == (near(expected["kappa"], entry), near(expected["se"], entry))
+    half = Z * error_of(found)
+    assert [found.value - half, found.value + half] == near(expected["ci"], entry)
+    rows = [(None, judge, people) for judge, people in pairs_of(entry)]
+    if name == "identity":
+        shown = verdict_agreement((None, bool(i), bool(j)) for _, i, j in rows).kappa
+    elif name == "quadratic":
+        shown = rating_agreement(rows).kappa
+    else:
+        return
+    n = len(pairs)
+    assert shown.value == found.value
+    assert shown.interval.variance == pytest.approx(expected["se"] ** 2 * n / (n - 1))
+    # ours takes in what the straight one leaves out, and does not pass 1
+    assert shown.interval.low is not None
+    assert shown.interval.high is not None
+    assert shown.interval.low < expected["ci"][0]
+    assert shown.interval.high < 1
+
+
+def krippendorff(entry: Entry) -> None:
+    metric = entry["id"].rsplit("_", 1)[1]
+    found = people_agreement(((None, pair) for pair in pairs_of(entry)), metric=metric)
+    assert found.alpha.value == near(entry["expected"], entry)
+    if metric == "ordinal":
+        rated = rating_agreement((None, judge, people) for judge, people in pairs_of(entry))
+        assert rated.alpha.value == near(entry["expected"], entry)
+
+
+def paradox(entry: Entry) -> None:
+    found, expected = verdict_agreement((None, bool(i), bool(j)) for i, j in pairs_of(entry)), entry["expected"]
+    values = [part.value for part in (found.accuracy, found.kappa, found.ac1, found.mcc)]
+    assert values == near([expected[name] for name in ("agreement", "kappa", "ac1", "mcc")], entry)
+
+
+def printed(entry: Entry) -> None:
+    """The coefficient and its standard error; limits are theirs by Student's t, and ours by Wilson's."""
+    _, _, name, *weights, which = entry["id"].split(".")
+    scale = scale_of(entry)
+    matrix = weight_matrix(scale, weights[0] if weights else "identity")  # type: ignore[arg-type]
+    items = [[pair.count(rating) for rating in scale] for pair in pairs_of(entry)]
+    found = {"gwet": gwet, "krippendorff": alpha, "bp": uniform}[which](items, matrix)
+    assert found is not None
+    n, expected = len(items), entry["expected"]
+    # what is printed carries over, as ours leaves the factor for small samples out
+    error = error_of(found) * math.sqrt(n / (n - 1))
+    assert (found.value, error) == (near(expected["coef"], entry), near(expected["se"], entry))
+    half = t_quantile(0.95, n - 1) * error
+    limits_of_t = [found.value - half, min(1.0, found.value + half)]
+    assert limits_of_t == pytest.approx(expected["ci"], abs=2e-5)
+    clusters = list(range(n))
+    shown = coefficient_interval(found, clusters, level=0.95, method=name)
+    assert shown.variance == pytest.approx(error**2)
+
+
+def uniform(items: list[list[int]], matrix: Weights) -> Coefficient:
+    """Brennan and Prediger's coefficient, which ours has not: by our weights and agreement."""
+    n, size = len(items), len(matrix)
+    chance = sum(map(sum, matrix)) / size**2
+    agreed = [
+        (sum(matrix[i][j] * item[i] * item[j] for i in range(size) for j in range(size)) - sum(item)) / 2
+        for item in items
+    ]
+    mean = sum(agreed) / n
+    scale = 1 / (1 - chance)
+    return Coefficient(1 - scale * (1 - mean), agreed, [1] * n, scale, [scale * (each - mean) / n for each in agreed])
+
+
 def beginning(*starts: str) -> list[str]:
     return [name for name in ENTRIES if name.startswith(starts)]
 
@@ -151,6 +261,11 @@ CHECKS: dict[str, Callable[[Entry], None]] = {
     "judge.ppi_pp": powered,
     "judge.ppi_glide": powered_elsewhere,
     "judge.classical_labelled_only": labels_alone,
+    "agree.cohen_kappa": two_raters,
+    **dict.fromkeys(beginning("agree.weighted_kappa_"), two_raters),
+    **dict.fromkeys(beginning("agree.krippendorff_"), krippendorff),
+    "agree.kappa_paradox": paradox,
+    **dict.fromkeys(beginning("agree.irrcac."), printed),
 }
 
 
