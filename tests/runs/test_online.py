@@ -252,12 +252,14 @@ def test_a_pending_verdict_is_asked_again_and_superseded(clock: Clock, spool: Pa
         assert outcomes["drop_off"].value.outcome == "pending"
         for _ in range(4):
             clock.now += 20 * MINUTE
+            assert online.submit(session("s", 0)) == "unchanged"  # which is no reason to look again
             online.drain_sync()
         outcomes = {result.evaluator: result for result in sink.results}
         assert outcomes["drop_off"].value.outcome == "dropped"
         assert outcomes["drop_off"].as_of is not None
         assert online.summary.waiting == 0
     assert judge.asked == [("s", 1)], "only what is pending is asked again"
+    assert summary.runs.pending < online.summary.runs.pending <= 3, "after 10 minutes, then 20, then 40"
 
 
 # The application
@@ -365,7 +367,7 @@ def test_arguments_are_checked() -> None:
         ({"sinks": []}, "at least one sink"),
         ({"sinks": [print]}, "is no sink"),
         ({"sinks": sink, "sample": 2}, "rate=2"),
-        ({"sinks": sink, "most": 0}, "most=0"),
+        ({"sinks": sink, "max_waiting": 0}, "max_waiting=0"),
     ]
     for options, words in wrong:
         with pytest.raises(InputError, match=words):
@@ -393,7 +395,7 @@ def test_a_sample_by_user_carries_its_weight(clock: Clock) -> None:
 
 def test_beyond_the_most_an_input_is_refused_and_counted(clock: Clock) -> None:
     judge = Judge()
-    with Online(judge.evaluator, sinks=MemorySink(), most=3, now=clock) as online:
+    with Online(judge.evaluator, sinks=MemorySink(), max_waiting=3, now=clock) as online:
         outcomes = [online.submit(session(f"s{n}", 60)) for n in range(5)]
         assert outcomes == ["waiting"] * 3 + ["refused"] * 2
         assert online.submit(session("s0", 60, 60.5)) == "waiting"  # one that has its place keeps it
@@ -782,7 +784,7 @@ def test_what_cannot_be_read_back_from_a_spool_is_counted_and_stays(clock: Clock
 
 
 def test_memory_is_bounded_however_many_are_judged(clock: Clock) -> None:
-    with Online(Judge().evaluator, sinks=Flaky(0), most=50, limit=32, now=clock) as online:
+    with Online(Judge().evaluator, sinks=Flaky(0), max_waiting=50, limit=32, now=clock) as online:
         refused = 0
         for n in range(400):
             while online.submit(session(f"s{n}")) == "refused":

@@ -57,7 +57,7 @@ def test_an_end_that_only_the_application_knows() -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        Transcript(request="r", turns=[Turn(role="agent", text="a", at=T), Turn(role="agent", text="b")]),
+        Transcript(request="r", turns=[Turn(role="agent", text="a"), Turn(role="agent", text="b", at=T)]),
         History(id="h", revisions=[Revision(at=T - n * MINUTE, role="agent", text="a") for n in (1, 0)]),
         Session(id="empty", at=T),
         Input(id="any", at=T),
@@ -71,6 +71,9 @@ def test_the_last_event_of_each_kind_of_input(given: Input) -> None:
 def test_without_a_time_or_with_one_to_come_the_arrival_counts() -> None:
     ready = Readiness()
     assert ready.ready_at(Transcript(request="r"), T) == T + 10 * MINUTE
+    # When it began says nothing of when it was last seen to go on.
+    going_on = Transcript(request="r", at=T, turns=[Turn(role="person", text="a", at=T), Turn(role="agent", text="b")])
+    assert ready.ready_at(going_on, LATER) == LATER + 10 * MINUTE
     ahead = session(60 * 24 * 365)  # a clock that is a year ahead must not keep it from being judged
     assert ready.ready_at(ahead, T) == T + 10 * MINUTE
 

@@ -1,7 +1,7 @@
 """Which results of a log give way to a later one of the same subject.
 
-A log is read as a stream, so that what comes later must be known before. Only a log of results has such lines, and only
-these are looked for: a file whose begin and end hold no result is not read twice.
+A log is read as a stream, so that what comes later must be known before. Only a log of results has such lines: a file
+that has no result at its begin or end (where it is compressed, at its begin) is not looked through.
 """
 
 from __future__ import annotations

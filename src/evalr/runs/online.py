@@ -143,7 +143,7 @@ class Online:
         seed: another seed draws another sample.
         ready: when an input is ready.
         spool: a file in which inputs wait. Several processes may share one.
-        most: the most inputs that may wait in memory, or are in work; the next one is refused. A spool has no limit.
+        max_waiting: the most inputs that may wait in memory, or be in work; the next is refused. A spool has no limit.
         journal: as for `evaluate_all`: what is in it is not asked again.
         limit: as for `evaluate_all`.
         budget: what may be spent in all. When it is used up, inputs wait.
@@ -167,7 +167,7 @@ class Online:
         seed: str = "",
         ready: Readiness | None = None,
         spool: str | os.PathLike[str] | None = None,
-        most: int = 10_000,
+        max_waiting: int = 10_000,
         journal: Journal | str | os.PathLike[str] | None = None,
         limit: int | Limiter = AT_ONCE,
         budget: Budget | None = None,
@@ -178,11 +178,11 @@ class Online:
         self._evaluators = list(evaluators) if isinstance(evaluators, Sequence) else [evaluators]
         check_evaluators(self._evaluators)
         self._sinks: list[Sink] = list(sinks) if isinstance(sinks, Sequence) else [sinks]
-        _check(self._sinks, most)
+        _check(self._sinks, max_waiting)
         check_rate(sample)
         self._rate, self._seed, self._key_of = sample, seed, key_reader(sample_by)
         self._ready = Readiness() if ready is None else ready
-        self._most = None if spool is not None else most
+        self._max_waiting = None if spool is not None else max_waiting
         self._limiter = limit if isinstance(limit, Limiter) else Limiter(limit)
         self._ledger = Ledger(budget)
         self._retry = Retry() if retry is None else retry
@@ -263,13 +263,15 @@ class Online:
             ready = now if ended else self._ready.ready_at(given, now)
             given = weighed(given, 1 / self._rate)
             key = None if given.id is None else own_digest(given)
-            put = self._waiting.put(Reading(given, key, content_hash(given), last_event(given), ready), most=self._most)
+            put = self._waiting.put(
+                Reading(given, key, content_hash(given), last_event(given), ready), most=self._max_waiting
+            )
         except SpoolError as error:
             return "refused", str(error)
         except InputError as error:
             return "refused", safe_text(str(error), longest=300)
         if put == "full":
-            return "refused", f"{self._most:,} are waiting"
+            return "refused", f"{self._max_waiting:,} are waiting"
         return ("waiting" if put == "added" else put), ""
 
     def _check_type(self, given: object) -> None:
@@ -425,15 +427,15 @@ def _tell_what_is_lost() -> None:
 atexit.register(_tell_what_is_lost)
 
 
-def _check(sinks: Iterable[object], most: object) -> None:
+def _check(sinks: Iterable[object], max_waiting: object) -> None:
     found = list(sinks)
     if not found:
         raise InputError("Online needs at least one sink for its results to go to, such as MemorySink()")
     for sink in found:
         if not isinstance(sink, Sink):
             raise InputError(f"{safe_text(repr(sink))} is no sink: it needs `async def write(results)` and `close()`")
-    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-        raise InputError(f"most={most!r} must be a whole number from 1")
+    if isinstance(max_waiting, bool) or not isinstance(max_waiting, int) or max_waiting < 1:
+        raise InputError(f"max_waiting={max_waiting!r} must be a whole number from 1")
 
 
 def _background_loop() -> asyncio.AbstractEventLoop:
@@ -561,7 +563,7 @@ class _Worker:
             ready += self._delay
             self._delay = min(2 * self._delay, LAST_DELAY)
         elif pending:
-            ready += min(max(self._online._ready.quiet, FIRST_DELAY) * 2**entry.looks, LONGEST_LOOK)
+            ready += min(max(self._online._ready.quiet, FIRST_DELAY) * 2 ** min(entry.looks, 20), LONGEST_LOOK)
 
         def delivered() -> None:
             self._delivered(entry, again, ready, judged=bool(pending) and not left)
@@ -582,8 +584,9 @@ class _Worker:
         results: list[Result[Any]] = []
         failed = False
         try:
-            async for result in Run(engine, None):
-                results.append(result)  # noqa: PERF401  what came before an error counts
+            async with Run(engine, None) as run:
+                async for result in run:
+                    results.append(result)  # noqa: PERF401  what came before an error counts
         except JournalError as error:
             results += [each for each in error.unsaved if isinstance(each, Verdict | Failure | Skip | HandOff)]
             self._trouble, failed = error, True

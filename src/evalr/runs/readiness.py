@@ -41,8 +41,8 @@ class Readiness:
 
         Args:
             given: the input.
-            arrived: when it was seen. It stands in for the time of the last event where that has none, or one that is
-                yet to come: with a clock that is ahead, a session would never be quiet.
+            arrived: when it was seen. It stands in for the time of the last event where that is not known, or is yet to
+                come: with a clock that is ahead, a session would never be quiet.
         """
         last = last_event(given)
         if last is None or last > arrived:
@@ -71,9 +71,17 @@ def is_closed(given: Input) -> bool:
 
 
 def last_event(given: Input) -> datetime | None:
-    """The time of the last thing that happened in an input; its own time where it has no events with one."""
-    events = next((found for name in _EVENTS if isinstance(found := getattr(given, name, None), list)), [])
-    return max((event.at for event in events if event.at is not None), default=given.about().at)
+    """The time of the last thing that happened in an input; its own time where it has no events.
+
+    None where the last event has no time: when the input began says nothing of when it ended.
+    """
+    events = next((found for name in _EVENTS if isinstance(found := getattr(given, name, None), list)), None)
+    if not events:
+        return given.about().at
+    if events[-1].at is None:
+        return None
+    times: list[datetime] = [event.at for event in events if event.at is not None]
+    return max(times)
 
 
 _EVENTS = ("activities", "turns", "revisions")

@@ -20,7 +20,7 @@ from uuid import uuid4
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from evalr.errors import InputError, SpoolError
+from evalr.errors import InputError, JournalError, SpoolError
 from evalr.inputs import Input
 from evalr.quoting import safe_text
 from evalr.runs.locks import LivenessLock, is_held
@@ -123,7 +123,11 @@ class Waiting:
                 self._connection.close()
                 raise
         if self.path is not None:
-            self._alive = LivenessLock(self._lock_path(self._owner))
+            try:
+                self._alive = LivenessLock(self._lock_path(self._owner))
+            except JournalError as error:
+                self._connection.close()
+                raise SpoolError(str(error)) from error
             self.take_over()
 
     def put(self, reading: Reading, *, most: int | None = None) -> Put:
@@ -131,7 +135,7 @@ class Waiting:
 
         Args:
             reading: what is to be judged.
-            most: how many there may be, those in work included.
+            most: how many there may be in memory, those in work included.
 
         Raises:
             InputError: it cannot be written to the file.
@@ -144,11 +148,12 @@ class Waiting:
                 content, last = known
                 if content == reading.content:
                     if waits is not None:  # it may have come to its end in the meantime
-                        write("UPDATE waiting SET ready = min(ready, ?) WHERE number = ?", (_us(reading.ready), waits))
+                        sooner = "UPDATE waiting SET ready = min(ready, ?) WHERE number = ? AND looks = 0"
+                        write(sooner, (_us(reading.ready), waits))
                     return "unchanged"
                 if last is not None and reading.last is not None and _us(reading.last) < last:
                     return "outdated"
-            if waits is None and most is not None and self._count(write, "1") >= most:
+            if waits is None and most is not None and len(self._objects) >= most:
                 return "full"
             if waits is not None:
                 write("DELETE FROM waiting WHERE number = ?", (waits,))
@@ -252,7 +257,11 @@ class Waiting:
             query = "SELECT DISTINCT owner FROM waiting WHERE owner IS NOT NULL AND owner <> ?"
             owners = [owner for (owner,) in self._connection.execute(query, (self._owner,))]
         for owner in owners:
-            if not is_held(self._lock_path(owner)):
+            try:
+                alive = is_held(self._lock_path(owner))
+            except JournalError as error:
+                raise SpoolError(str(error)) from error
+            if not alive:
                 self._let_go(owner)
                 self._lock_path(owner).unlink(missing_ok=True)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalr.errors import MissingExtraError, SinkError
 from evalr.fields import verdict_fields
+from evalr.input_fields import without_lone_surrogates
 from evalr.inputs import About
 from evalr.verdicts import Failure, Result, Score, Verdict, scores
 
@@ -154,7 +155,9 @@ class OtelSink:
         ]
 
     def _explained(self, texts: list[str]) -> Attributes:
-        return {"gen_ai.evaluation.explanation": "\n".join(texts)} if texts and self._explanations else {}
+        if not texts or not self._explanations:
+            return {}
+        return {"gen_ai.evaluation.explanation": without_lone_surrogates("\n".join(texts))}
 
 
 def _score(score: Score) -> Attributes:
