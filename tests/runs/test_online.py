@@ -352,6 +352,40 @@ def test_an_evaluator_that_is_broken_itself_fails_that_input_alone(clock: Clock)
     assert isinstance(by_name["good"], Verdict)
 
 
+def test_of_several_evaluators_only_the_broken_one_fails(clock: Clock) -> None:
+    class Broken:
+        name, version, verdict_type, input_type = "broken", "1", Length, Session
+
+        def pinned(self) -> Broken:
+            raise RuntimeError("no clock")
+
+        async def evaluate(self, given: Session) -> Result[Length]:
+            return Verdict(Length(count=1), self.name, self.version, given.about())
+
+    judge, sink = Judge(), MemorySink()
+    with Online([judge.evaluator, Broken(), Judge("other").evaluator], sinks=sink, now=clock) as online:
+        online.submit(session("s"))
+        assert online.drain_sync().judged == 1
+        assert adds_up(online.summary)
+    assert {result.evaluator: result.status for result in sink.results} == {
+        "length": "verdict",
+        "broken": "failed",
+        "other": "verdict",
+    }
+
+
+def test_waiting_for_a_slow_judge_takes_no_processor(clock: Clock) -> None:
+    async def slow(given: Session) -> Length:
+        await asyncio.sleep(0.5)
+        return Length(count=1)
+
+    with Online(FunctionEvaluator("slow", "1", slow, Session, Length), sinks=MemorySink(), now=clock) as online:
+        online.submit(session("s"))
+        begun = time.process_time()
+        online.drain_sync()
+        assert time.process_time() - begun < 0.25
+
+
 def test_what_can_never_be_judged_is_an_error_at_once(clock: Clock) -> None:
     with Online(Judge().evaluator, sinks=MemorySink(), now=clock) as online:
         with pytest.raises(InputError, match="evaluator 'length' reads Session"):
@@ -725,6 +759,29 @@ def test_a_journal_that_fails_is_told_and_nothing_is_lost(clock: Clock, tmp_path
     assert (online.summary.waiting, judge.asked) == (1, [])
     with pytest.warns(UserWarning, match="1 input was submitted and not judged"):
         online.close_sync()
+
+
+def test_a_journal_that_failed_for_a_while_holds_up_nothing_afterwards(
+    clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin_run = Journal.begin_run
+    failures = iter([True])
+
+    def failing_once(journal: Journal) -> tuple[int, int]:
+        if next(failures, False):
+            raise JournalError("the disk is full")
+        return begin_run(journal)
+
+    monkeypatch.setattr(Journal, "begin_run", failing_once)
+    judge, sink = Judge(), MemorySink()
+    with Online(judge.evaluator, sinks=sink, journal=tmp_path / "j.db", now=clock) as online:
+        online.submit(session("s"))
+        with pytest.raises(JournalError, match="the disk is full"):
+            online.drain_sync()
+        assert online.summary.waiting == 1
+        clock.now += 2 * timedelta(seconds=1)
+        assert online.drain_sync().judged == 1
+    assert counts_of(sink.results) == {"s": 1}
 
 
 def test_a_spool_of_anything_else_is_refused(tmp_path: Path) -> None:

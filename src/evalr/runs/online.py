@@ -509,6 +509,7 @@ class _Worker:
             except SpoolError as error:
                 self._trouble = error
             if not taken:
+                self._changed.set()
                 await self._rest()
 
     def _take(self) -> int:
@@ -536,7 +537,6 @@ class _Worker:
 
     async def _rest(self) -> None:
         """Wait until there may be something to do."""
-        self._changed.set()
         waiting = self._online._waiting
         seconds = 60.0 if waiting.path is None else LOOK
         if not self._held_back() and len(self._judging) < self._at_once:
@@ -579,25 +579,36 @@ class _Worker:
         self, entry: Entry, asked: list[Evaluator[Any, Any]]
     ) -> tuple[tuple[Result[Any], ...], list[Evaluator[Any, Any]], bool]:
         """The results, the evaluators that have none and are to be asked again, and whether the journal failed."""
-        pinned = [pin() if (pin := getattr(each, "pinned", None)) is not None else each for each in asked]
-        engine = Engine(Planner(pinned, 1, "error"), [entry.given], self._online._ledger, self._terms)
         results: list[Result[Any]] = []
-        failed = False
+        left: list[Evaluator[Any, Any]] = []
+        failed, engine = False, None
         try:
+            pinned = [pin() if (pin := getattr(each, "pinned", None)) is not None else each for each in asked]
+            engine = Engine(Planner(pinned, 1, "error"), [entry.given], self._online._ledger, self._terms)
             async with Run(engine, None) as run:
                 async for result in run:
                     results.append(result)  # noqa: PERF401  what came before an error counts
+            left = _missing(asked, results) if len(results) < len(asked) else []
         except JournalError as error:
             results += [each for each in error.unsaved if isinstance(each, Verdict | Failure | Skip | HandOff)]
+            left = _missing(asked, results)
             self._trouble, failed = error, True
         except Exception as error:  # noqa: BLE001  whatever an evaluator's own code raises is this input's failure
-            results += [_failure(each, entry.given, error) for each in _missing(asked, results)]
-        self._count(engine.summary())
-        left = _missing(asked, results) if len(results) < len(asked) else []
-        if not failed and left:
-            self._used_up = next(iter(engine.summary().not_done), "not done")
-        elif not failed:
+            if len(asked) == 1:
+                results.append(_failure(asked[0], entry.given, error))
+            for each in _missing(asked, results):  # which of several it was shows when each is asked by itself
+                found, unanswered, broken = await self._results(entry, [each])
+                results += found
+                left += unanswered
+                failed |= broken
+        if engine is not None:
+            run_summary = engine.summary()
+            self._count(run_summary)
+            if run_summary.not_done and left and not failed:
+                self._used_up = next(iter(run_summary.not_done))
+        if not failed:
             self._delay = FIRST_DELAY
+            self._trouble = None if isinstance(self._trouble, JournalError) else self._trouble
         return tuple(results), left, failed
 
     def _count(self, run: RunSummary) -> None:
@@ -641,11 +652,12 @@ class _Worker:
         """As `Online.drain`."""
         self._everything += unready == "judge"
         limit = asyncio.timeout(timeout)
+        before = self._trouble  # which may have passed by now, and is no reason to stop
+        self._wake.set()
         try:
             async with limit:
-                while not self._is_settled(unready):
+                while not self._is_settled(unready, before):
                     self._changed.clear()
-                    self._wake.set()
                     await self._changed.wait()
                 await asyncio.gather(*(outlet.attempted() for outlet in self.outlets))
         except TimeoutError:
@@ -655,13 +667,13 @@ class _Worker:
             self._everything -= unready == "judge"
         self._raise()
 
-    def _is_settled(self, unready: Unready) -> bool:
+    def _is_settled(self, unready: Unready, before: EvalrError | None) -> bool:
         for task in self._serving:
             if task.done():
                 task.result()  # raises what ended it
         if self._judging:
             return False
-        if self._held_back() or self._trouble is not None:
+        if self._held_back() or self._trouble not in (None, before):
             return True
         # What is judged and found too soon to tell is not waited for: that may take as long as people do.
         ready = self._online._waiting.next_ready(fresh=unready != "leave")
