@@ -223,6 +223,13 @@ def test_what_has_no_content_to_read_is_refused() -> None:
         input_hash(Holder.model_construct(held=endless))
 
 
+def test_a_key_is_spelled_alike_in_every_version_of_python() -> None:
+    """Texts of hostile logs too: quotes, a lone surrogate, and a letter that a later Unicode may call printable."""
+    subject = ("session", "ü€\U0001f600\u0378\ud83d'\"\\", None, "s\n")
+    key = Key(subject, "judge", "1:3600s", b"\x01" * 20, repeat=2, as_of=datetime(2026, 9, 28, 9, tzinfo=UTC), place=3)
+    assert key.digest().hex() == "6623b9c5cbb67de2e86b8385cecdb1f511cc269a"
+
+
 def test_every_part_of_a_key_counts() -> None:
     key = Key(("transcript", "u", "s", "i"), "judge", "1", b"hash")
     others = [
