@@ -49,10 +49,10 @@ class FunctionEvaluator(Generic[I, V]):
     """An evaluator made of a function from an input to a verdict's value, sync or async.
 
     The function may also return a whole result: a `Skip`, a `HandOff`, a `Failure`, or a `Verdict`, as one does that
-    knows what its answer cost, or how sure it is. Cost, confidence and flags stay as they are; who gave it, of what, and
-    the time that it took, are the evaluator's to say. An exception becomes a `Failure` that carries it. A sync function
-    runs in a worker thread, so that a slow one stalls nothing else; `inline=True` runs it in place, which is faster for
-    one that only computes. The latency of a result is the function's own time, without waiting for a thread.
+    knows what its answer cost, or how sure it is. Cost, confidence and flags stay as they are; who gave it, of what,
+    and the time that it took, are the evaluator's to say. An exception becomes a `Failure` that carries it. A sync
+    function runs in a worker thread, so that a slow one stalls nothing else; `inline=True` runs it in place, which is
+    faster for one that only computes. The latency of a result is the function's own time, without waiting for a thread.
 
         async def ask(transcript):
             answer = await client.ask(...)
