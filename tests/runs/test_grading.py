@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from evalr import Failure, FunctionEvaluator, HandOff, InputError, Skip, Verdict
 from evalr.inputs import Input, Session, Transcript, Turn
-from evalr.runs import Budget, Family, Grades, Journal, evaluate_all_sync, grade, grade_sync
+from evalr.runs import Budget, Family, Grades, Journal, Limiter, evaluate_all_sync, grade, grade_sync
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 NINE = datetime(2026, 11, 30, 9, tzinfo=UTC)
@@ -425,6 +425,8 @@ ok = Judge("outcome").evaluator()
         (session(), {"a": ok, "b": ok}, {}, "families 'a' and 'b' both ask evaluator 'outcome', version '1'"),
         (session(), {"outcome": ok}, {"lifetime": timedelta(0)}, "pass again=True"),
         (session(), {"outcome": ok}, {"lifetime": 24}, "must be a timedelta above 0"),
+        (session(), {"outcome": ok}, {"timeout": 0}, "timeout=0 must be seconds"),
+        (session(), {"outcome": ok}, {"limit": Limiter(4, tokens_per_minute=100)}, "'outcome' has no expected_tokens"),
         (session(), {"outcome": ok}, {"now": datetime(2026, 11, 30)}, "has no time zone"),  # noqa: DTZ001
         (Session(id="s"), {"outcome": ok}, {}, "family 'outcome' reads Transcript, and session 's' is a Session"),
         (
@@ -448,3 +450,4 @@ def test_what_cannot_be_used_is_said(given: Any, judges: Any, options: Any, word
     with pytest.raises(InputError) as raised:
         grade_sync(given, judges, cache=cache, **options)
     assert words in str(raised.value)
+    assert not cache.exists()

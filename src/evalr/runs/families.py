@@ -89,6 +89,11 @@ class Families:
         """Their names, in the order given."""
         return tuple(named.name for named in self.families)
 
+    @property
+    def evaluators(self) -> list[Evaluator[Any, Any]]:
+        """Those of all families."""
+        return [each for named in self.families for each in named.evaluators]
+
     def family_of(self, job: Job) -> str:
         """The name of the family whose job it is."""
         return self._family_of[job.evaluator.name, job.evaluator.version]

@@ -22,7 +22,7 @@ from evalr.runs.jobs import Job
 from evalr.runs.journal import Found, Journal
 from evalr.runs.limiter import AT_ONCE, Limiter
 from evalr.runs.retries import Retry
-from evalr.runs.running import Run
+from evalr.runs.running import Run, check_timeout, limiter_for
 from evalr.verdicts import Failure, Result, Verdict, describe
 
 DAY = timedelta(hours=24)
@@ -164,6 +164,8 @@ async def grade(
     if lifetime is not None and not (isinstance(lifetime, timedelta) and lifetime > timedelta(0)):
         raise InputError(f"lifetime={lifetime!r} must be a timedelta above 0; to ask once more, pass again=True")
     families = Families(judges)
+    check_timeout(timeout)
+    limiter = limiter_for(limit, families.evaluators)
     work = families.split(given)
     plan = FamilyPlan(families, "error")
     jobs = plan.jobs(0, work) or []
@@ -172,7 +174,7 @@ async def grade(
     with Journal(cache) if not isinstance(cache, Journal) else nullcontext(cache) as journal:
         terms = Terms(
             journal=journal,
-            limiter=limit if isinstance(limit, Limiter) else Limiter(limit),
+            limiter=limiter,
             retry=Retry() if retry is None else retry,
             timeout=timeout,
             again=True,

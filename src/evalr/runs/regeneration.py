@@ -28,7 +28,7 @@ from evalr.runs.journal import Journal, Spent
 from evalr.runs.limiter import AT_ONCE, Limiter
 from evalr.runs.progress import EVERY, Pace, Progress, ProgressLine, Watch
 from evalr.runs.retries import Retry
-from evalr.runs.running import Run, SyncRun
+from evalr.runs.running import Run, SyncRun, check_timeout, limiter_for
 from evalr.runs.sampling import Sample, Strata, Stratum, stratified_sample
 from evalr.verdicts import Result
 
@@ -155,11 +155,10 @@ def regenerate(
         return None if n is None else stratified_sample(selected, stratum, n=n, seed=seed, tz=tz)
 
     draw(iter(()))  # so that a stratum which cannot be used is an error here
-    limiter = limit if isinstance(limit, Limiter) else Limiter(limit)
+    check_timeout(timeout)
+    limiter = limiter_for(limit, families.evaluators)
     book = journal if isinstance(journal, Journal) else Journal(journal)
-    period = _Period(since, until, again)
-
-    board = _Board(without_lone_surrogates(named), period, families, book)
+    board = _Board(without_lone_surrogates(named), _Period(since, until, again), families, book)
     watch = ProgressLine("regenerating") if progress is True else progress or None
     terms = Terms(
         journal=book,

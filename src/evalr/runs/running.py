@@ -198,8 +198,8 @@ def evaluate_all(
         evaluators: one or several, each of another name and version.
         inputs: an iterable or an async iterable of inputs. It is read as the run goes on.
         journal: where results are kept, so that a later run over the same inputs does only what remains: a path, or a
-            `Journal`. What is in it is not asked again, as long as the input (every field of it), the evaluator's
-            version and, where it matters, the reading time are the same. A pending verdict is asked again.
+            `Journal`. What is in it is not asked again, as long as the input (every field but its weight), the
+            evaluator's version and, where it matters, the reading time are the same. A pending verdict is asked again.
         limit: how many calls there may be at once, or a `Limiter` with more to say.
         budget: what the run may spend. When it is used up, the rest is counted in `summary.not_done`.
         retry: how often failures that may pass are tried again; `Retry(tries=1)` for never.
@@ -224,13 +224,7 @@ def evaluate_all(
     several = list(evaluators) if isinstance(evaluators, Sequence) else [evaluators]
     check_evaluators(several)
     _check_options(repeats, duplicates, failures, timeout)
-    limiter = limit if isinstance(limit, Limiter) else Limiter(limit)
-    if limiter.tokens_per_minute is not None:
-        silent = [each.name for each in several if getattr(each, "expected_tokens", None) is None]
-        if silent:
-            raise InputError(
-                f"tokens_per_minute needs to know what a call takes: evaluator {silent[0]!r} has no expected_tokens"
-            )
+    limiter = limiter_for(limit, several)
     if not isinstance(inputs, Iterable | AsyncIterable):
         raise InputError(f"inputs must be an iterable of inputs, not {type(inputs).__name__}")
     if total is None and isinstance(inputs, Sized):
@@ -292,5 +286,30 @@ def _check_options(repeats: object, duplicates: object, failures: object, timeou
         )
     if failures not in ("again", "keep"):
         raise InputError(f"failures={failures!r} must be 'again' or 'keep'")
+    check_timeout(timeout)
+
+
+def check_timeout(timeout: object) -> None:
+    """Refuse what is no timeout.
+
+    Raises:
+        InputError: it is neither None nor seconds above 0.
+    """
     if timeout is not None and not (isinstance(timeout, int | float) and 0 < timeout < float("inf")):
         raise InputError(f"timeout={timeout!r} must be seconds, above 0")
+
+
+def limiter_for(limit: int | Limiter, evaluators: Iterable[Any]) -> Limiter:
+    """The limiter that a run over these evaluators has.
+
+    Raises:
+        InputError: it goes by tokens, and one of them does not say what a call takes.
+    """
+    limiter = limit if isinstance(limit, Limiter) else Limiter(limit)
+    if limiter.tokens_per_minute is not None:
+        silent = [each.name for each in evaluators if getattr(each, "expected_tokens", None) is None]
+        if silent:
+            raise InputError(
+                f"tokens_per_minute needs to know what a call takes: evaluator {silent[0]!r} has no expected_tokens"
+            )
+    return limiter
