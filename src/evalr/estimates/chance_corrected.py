@@ -42,6 +42,8 @@ class Coefficient(NamedTuple):
     """`value = 1 - scale (1 - mean agreement)`: one over the disagreement that chance would bring."""
     influence: Sequence[float]
     """How far each item moves the value; they add up to 0."""
+    least: float = -1.0
+    """What no value is below."""
 
 
 def weight_matrix(scale: Sequence[Hashable], name: WeightName) -> Weights:
@@ -114,7 +116,8 @@ def gwet(items: Sequence[Item], weights: Weights) -> Coefficient | None:
     """Gwet's AC1, or AC2 with weights: chance agreement of raters who are unsure of some items (Gwet 2008, 2014).
 
     Items have a rating or more. Those with one take part in how often each category is given, not in the agreement.
-    None without an item that two raters rated, or with a single category.
+    None without an item that two raters rated, or with a single category. AC2 may be below -1, where raters are as far
+    apart as can be and chance would have them near.
     """
     n, size = len(items), len(weights)
     paired = sum(sum(item) > 1 for item in items)
@@ -132,7 +135,7 @@ def gwet(items: Sequence[Item], weights: Weights) -> Coefficient | None:
         own = factor * math.fsum(count / sum(item) * (1 - share) for count, share in zip(item, shares, strict=True))
         gained = paired_here * n / paired * scale * (agreed - chance)
         influence.append((gained - (1 - left) - 2 * left * scale * (own - chance)) / n)
-    return Coefficient(1 - left, agreement, taking_part, scale, influence)
+    return Coefficient(1 - left, agreement, taking_part, scale, influence, 1 - scale)
 
 
 def alpha(items: Sequence[Item], weights: Weights) -> Coefficient | None:
@@ -191,7 +194,9 @@ def coefficient_interval(found: Coefficient, clusters: Sequence[Hashable], *, le
     limits = wilson(float(moments.ratio), n, q)
     low, high = (1 - found.scale * (1 - limit) for limit in limits)
     named = f"{method}-{of_agreement.method}"
-    return Interval(*around(low, found.value, high, floor=-1.0, ceiling=1.0), variance, named, n, of_agreement.reason)
+    return Interval(
+        *around(low, found.value, high, floor=found.least, ceiling=1.0), variance, named, n, of_agreement.reason
+    )
 
 
 def ordinal_weights(items: Sequence[Item], size: int) -> Weights:
