@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +18,7 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import BaseModel
 
-from evalr import Failure, FunctionEvaluator, HandOff, InputError, Skip, Verdict
+from evalr import Failure, FunctionEvaluator, HandOff, InputError, JournalError, Skip, Verdict
 from evalr.inputs import Input, Session, Transcript, Turn
 from evalr.runs import Budget, Family, Grades, Journal, Limiter, evaluate_all_sync, grade, grade_sync
 
@@ -319,54 +321,98 @@ def test_grades_print_and_dump_what_they_say(cache: Path) -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
+class Held:
+    """A judge whose calls wait until they are let go."""
+
+    def __init__(self, answer: Said | Exception) -> None:
+        self.calls = 0
+        self.let_go = asyncio.Event()
+        self.answer = answer
+
+    async def ask(self, given: Transcript) -> Said:
+        self.calls += 1
+        await self.let_go.wait()
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    def evaluator(self) -> FunctionEvaluator[Transcript, Said]:
+        return FunctionEvaluator("outcome", "1", self.ask, Transcript, Said)
+
+    async def called(self, times: int) -> None:
+        while self.calls < times:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def begun(cache: Path, requests: int) -> None:
+    """Wait until so many requests are at it, and have seen what the others are at."""
+    with closing(sqlite3.connect(cache)) as connection:
+        while connection.execute("SELECT count(*) FROM runs").fetchone() != (requests,):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(0.3)
+
+
 @pytest.mark.parametrize("again", [False, True])
-@pytest.mark.parametrize("fails", [False, True])
-def test_requests_at_once_ask_once(again: bool, fails: bool, cache: Path) -> None:
-    calls = 0
-
-    async def ask(given: Transcript) -> Said:
-        nonlocal calls
-        calls += 1
-        await asyncio.sleep(0.3)
-        if fails:
-            raise ValueError("broken")
-        return Said(good=True)
-
+@pytest.mark.parametrize("answer", [Said(good=True), ValueError("broken")], ids=["graded", "failed"])
+def test_requests_at_once_ask_once(again: bool, answer: Said | Exception, cache: Path) -> None:
     async def all_of_them() -> list[Grades]:
-        judge = FunctionEvaluator("outcome", "1", ask, Transcript, Said)
-        first = asyncio.create_task(grade(session(), {"outcome": judge}, cache=cache, again=again))
-        await asyncio.sleep(0.1)
-        others = [grade(session(), {"outcome": judge}, cache=cache, again=again) for _ in range(4)]
-        return await asyncio.gather(first, *others)
+        held = Held(answer)
+        judges = {"outcome": held.evaluator()}
+        first = asyncio.create_task(grade(session(), judges, cache=cache, again=again))
+        await held.called(1)
+        others = [asyncio.create_task(grade(session(), judges, cache=cache, again=again)) for _ in range(4)]
+        await begun(cache, 5)
+        held.let_go.set()
+        found = await asyncio.gather(first, *others)
+        assert held.calls == 1
+        return found
 
     found = asyncio.run(all_of_them())
-    assert calls == 1
     assert [grades["outcome"].cached for grades in found] == [False, True, True, True, True]
-    assert {grades["outcome"].status for grades in found} == {"failed" if fails else "graded"}
+    assert {grades["outcome"].status for grades in found} == {"graded" if isinstance(answer, Said) else "failed"}
 
 
 def test_a_request_that_is_given_up_leaves_its_question_to_the_others(cache: Path) -> None:
-    calls = 0
-
-    async def ask(given: Transcript) -> Said:
-        nonlocal calls
-        calls += 1
-        await asyncio.sleep(0.2)
-        return Said(good=True)
-
     async def both() -> Grades:
-        judge = FunctionEvaluator("outcome", "1", ask, Transcript, Said)
-        first = asyncio.create_task(grade(session(), {"outcome": judge}, cache=cache))
-        await asyncio.sleep(0.05)
-        second = asyncio.create_task(grade(session(), {"outcome": judge}, cache=cache))
-        await asyncio.sleep(0.05)
+        held = Held(Said(good=True))
+        judges = {"outcome": held.evaluator()}
+        first = asyncio.create_task(grade(session(), judges, cache=cache))
+        await held.called(1)
+        second = asyncio.create_task(grade(session(), judges, cache=cache))
+        await begun(cache, 2)
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
             await first
+        await held.called(2)
+        held.let_go.set()
         return await second
 
-    assert asyncio.run(both())["outcome"].status == "graded"
-    assert calls == 2
+    found = asyncio.run(both())["outcome"]
+    assert (found.status, found.cached) == ("graded", False)
+
+
+def test_many_requests_of_one_process_share_an_open_journal(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Journal] = []
+    connected = Journal._connected
+
+    def counted(self: Journal) -> Any:
+        opened.append(self)
+        return connected(self)
+
+    async def ask(given: Transcript) -> Said:
+        await asyncio.sleep(0.05)
+        return Said(good=True)
+
+    async def many() -> list[Grades]:
+        judges = {"outcome": FunctionEvaluator("outcome", "1", ask, Transcript, Said)}
+        return await asyncio.gather(*[grade(session(name=f"s{n}"), judges, cache=cache) for n in range(50)])
+
+    monkeypatch.setattr(Journal, "_connected", counted)
+    assert {grades["outcome"].status for grades in asyncio.run(many())} == {"graded"}
+    assert len(set(map(id, opened))) == 1
+    with pytest.raises(JournalError, match="closed"):
+        opened[0].totals()
+    assert grade_sync(session(name="s7"), {"outcome": Judge("outcome").evaluator()}, cache=cache)["outcome"].cached
 
 
 CHILD = """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -23,6 +22,7 @@ from evalr.runs.journal import Found, Journal
 from evalr.runs.limiter import AT_ONCE, Limiter
 from evalr.runs.retries import Retry
 from evalr.runs.running import Run, check_timeout, limiter_for
+from evalr.runs.sharing import shared_journal
 from evalr.verdicts import Failure, Result, Verdict, describe
 
 DAY = timedelta(hours=24)
@@ -171,7 +171,7 @@ async def grade(
     jobs = plan.jobs(0, work) or []
     moment = resolve_now(now)
     request = _Request(families, jobs)
-    with Journal(cache) if not isinstance(cache, Journal) else nullcontext(cache) as journal:
+    with shared_journal(cache) as journal:
         terms = Terms(
             journal=journal,
             limiter=limiter,
