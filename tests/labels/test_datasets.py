@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from evalr import DatasetError, DuplicateError, InputError
-from evalr.inputs import Activity, History, Revision, Session
+from evalr.inputs import Activity, History, Input, Revision, Session
 from evalr.labels import Dataset, Example, append
 from evalr.measures import TaskCompletion, Transcript, Turn, completion_rate
 
@@ -244,14 +245,24 @@ def test_a_hostile_text_is_read_back_exactly_and_stays_on_its_line(tmp_path: Pat
 
 
 def test_every_input_type_is_read_back(tmp_path: Path) -> None:
-    at = "2026-03-01T10:00:00Z"
-    inputs = [
-        Session(id="s", activities=[Activity(at=at, role="agent", kind="proposal", ref="p")]),  # type: ignore[arg-type]
-        History(id="h", revisions=[Revision(at=at, role="person", text="x\u2028")]),  # type: ignore[arg-type]
-    ]
-    for each in inputs:
-        Dataset("some", [Example(each)]).save(tmp_path / each.kind)
-        assert Dataset.load(tmp_path / each.kind)[str(each.id)].input == each
+    at = datetime(2026, 3, 1, 10, tzinfo=UTC)
+    session = Session(
+        id="s",
+        user="u",
+        arm="treatment",
+        read_at=at,
+        weight=2.5,
+        activities=[Activity(at=at, role="agent", kind="proposal", ref="p"), Activity(at=at, role="person")],
+    )
+    history = History(
+        id="h", revisions=[Revision(at=at, role="agent", text="x\u2028"), Revision(at=at, role="person", text="y")]
+    )
+    inputs: list[Input] = [session, history, *session.waits(now=at), *history.drafts()]
+    assert {type(each).__name__ for each in inputs} == {"Session", "History", "Wait", "Draft"}
+    for number, each in enumerate(inputs):
+        path = tmp_path / str(number)
+        Dataset("some", [Example(each)]).save(path)
+        assert Dataset.load(path)[str(each.id)].input == each
 
 
 def test_people_can_read_the_file(tmp_path: Path) -> None:

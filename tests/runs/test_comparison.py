@@ -132,15 +132,29 @@ def test_a_clustered_score_has_the_robust_variance_over_groups() -> None:
     assert (difference.clusters, difference.clustered_by) == (4, {"group": 4})
 
 
-def test_a_clustered_share_counts_groups_and_has_a_wider_interval_than_pairs() -> None:
+def test_a_clustered_share_has_the_same_interval() -> None:
     before, after = [int(change < 0) for change in CHANGES], [int(change > 0) for change in CHANGES]
-    runs = hits(before, GROUPS), hits(after, GROUPS)
-    clustered, alone = (compare(*runs, rate, cluster=cluster)["hits"].difference for cluster in (None, "id"))
-    assert clustered.value == alone.value == pytest.approx(1 / 3)
-    assert (clustered.clusters, alone.clusters) == (4, 9)
-    assert clustered.low is not None
-    assert alone.low is not None
-    assert clustered.low < alone.low
+    row = compare(hits(before, GROUPS), hits(after, GROUPS), rate)["hits"]
+    difference = row.difference
+    assert difference.value == pytest.approx(0.33333333333333326, abs=1e-9)
+    assert difference.variance == pytest.approx(0.16001828884957678**2, abs=1e-9)
+    assert (difference.low, difference.high) == pytest.approx((-0.17591627879382354, 0.8425829454604901), abs=1e-9)
+    assert (row.gained, row.lost, difference.clusters) == (4, 1, 4)
+    assert compare(hits(before, GROUPS), hits(after, GROUPS), rate, cluster="id")["hits"].test == "sign-mid-p/1"
+
+
+def test_limits_of_a_share_stay_within_a_hundred_points_and_have_a_width_where_all_groups_are_alike() -> None:
+    wide = compare(hits([0, 0, 1, 1]), hits([1, 1, 1, 1]), rate, cluster=lambda about: str(int(about.id[1:]) // 2))
+    difference = wide["hits"].difference
+    assert difference.high == 1
+    assert difference.low is not None
+    assert difference.low >= -1
+    alike = compare(hits([0] * 12, list("aabbccddeeff")), hits([0] * 12, list("aabbccddeeff")), rate)["hits"].difference
+    assert alike.low is not None
+    assert alike.high is not None
+    assert -0.5 < alike.low < 0 < alike.high < 0.5
+    one = compare(hits([0, 1], ["a", "a"]), hits([1, 1], ["a", "a"]), rate)["hits"].difference
+    assert (one.value, one.low, one.status) == (0.5, None, "degenerate")
 
 
 @pytest.mark.parametrize(("correction", "function"), [("holm", holm), ("bh", benjamini_hochberg)])

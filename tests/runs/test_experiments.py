@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from evalr import DatasetError, FunctionEvaluator, HandOff, InputError, Mean, Rate, Skip, Verdict
+from evalr import DatasetError, Fallback, FunctionEvaluator, HandOff, InputError, Mean, Rate, Skip, Verdict
 from evalr.inputs import Session
 from evalr.labels import Dataset, Example
 from evalr.logs import read
 from evalr.measures import TaskCompletion, Transcript, Turn, completion_rate
-from evalr.runs import Budget, Experiment, Limiter, Retry, Trial, experiment, experiment_sync
+from evalr.runs import Budget, Experiment, Limiter, Retry, Trial, compare, experiment, experiment_sync
 from evalr.runs.code_versions import code_version
 from evalr.runs.tasks import Output
 
@@ -682,12 +683,77 @@ class _Other(BaseModel):
         ((dataset(1), "answer", judge), {}, "task='answer' must be a function"),
         ((dataset(1), answer, []), {}, "at least one evaluator"),
         ((dataset(1), answer, judge), {"repeats": 0}, "repeats=0"),
+        ((dataset(1), None, judge), {"repeats": 0}, "repeats=0"),
+        ((dataset(1), answer, [judge, "judge"]), {}, "'judge' is no evaluator"),
+        ((dataset(1), answer, [judge, replace(judge, input_type=Trial)]), {}, "two evaluators are named 'completion'"),
         ((dataset(1), answer, judge), {"failures": "drop"}, "failures='drop'"),
     ],
 )
 def test_what_cannot_be_run_is_refused(arguments: Any, options: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         experiment_sync(*arguments, **options)
+
+
+def test_an_experiment_over_nothing_has_nothing_and_passes_no_gate() -> None:
+    nothing = Dataset("none", input_type=Transcript, verdict_type=TaskCompletion)
+    found = experiment_sync(nothing, answer, judge)
+    assert found.results == []
+    assert "no results" in str(found)
+    comparison = compare(found, found, completion_rate)
+    assert comparison["completion"].difference.status == "undefined"
+    assert not comparison.gate("completion > -1")
+
+
+def test_a_task_is_tried_again_where_that_may_help() -> None:
+    class BusyError(Exception):
+        status_code = 429
+
+    tries: Counter[str] = Counter()
+
+    async def busy(given: Transcript) -> Transcript:
+        tries[str(given.id)] += 1
+        if tries[str(given.id)] < 3:
+            raise BusyError
+        return answer(given)
+
+    found = experiment_sync(dataset(3), busy, judge, retry=Retry(tries=3, first=0.001))
+    assert statuses(found) == {"verdict": 3}
+    assert found.runs["task"].retried == 6
+
+
+def test_a_chain_of_evaluators_of_trials_reads_trials() -> None:
+    def unsure(trial: Trial) -> Any:
+        return HandOff("not sure")
+
+    chain = Fallback((FunctionEvaluator("match", "0", unsure, Trial, Match), to_label))
+    assert matches(experiment_sync(dataset(4), lambda _: "yes", chain).results) == 0.5
+
+
+def test_an_evaluator_whose_results_name_another_is_an_error() -> None:
+    class Liar:
+        name, version, verdict_type = "liar", "1", Match
+
+        async def evaluate(self, given: Any) -> Verdict[Match]:
+            return Verdict(Match(match=True), "somebody else", "1", given.about())
+
+    with pytest.raises(InputError, match="a result by 'somebody else', version '1', which none is"):
+        experiment_sync(dataset(2), None, Liar())
+
+
+def test_an_experiment_that_is_cancelled_leaves_nothing_running(tmp_path: Path) -> None:
+    async def slow(given: Transcript) -> Transcript:
+        await asyncio.sleep(10)
+        return answer(given)
+
+    async def main() -> set[str]:
+        running = asyncio.create_task(experiment(dataset(), slow, judge, journal=tmp_path / "j.db"))
+        await asyncio.sleep(0.1)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        return {task.get_name() for task in asyncio.all_tasks()} - {"Task-1"}
+
+    assert not {name for name in asyncio.run(main()) if "evalr" in name}
 
 
 def test_progress_counts_the_judged_outputs() -> None:

@@ -12,6 +12,7 @@ from evalr.errors import InputError, MixedVersionsError
 from evalr.estimates.compare import Difference, mean_difference, rate_difference
 from evalr.estimates.contest import net_win, paired_difference
 from evalr.estimates.estimate import Estimate, Status
+from evalr.estimates.interval import around
 from evalr.estimates.many import benjamini_hochberg, holm
 from evalr.inputs import About
 from evalr.labels.examples import GROUP
@@ -48,10 +49,9 @@ def compare(
 
     Examples are paired by their ids; repeats of one are first its mean. How the difference is found:
 
-    - a share: McNemar's mid-p and the interval of Bonett & Price; where examples are clustered or repeated, the
-      interval of a mean between -1 and 1.
-    - a score: the paired t, clustered (CR1) where examples are (Miller 2024); where all pairs differ alike, the
-      interval of a mean between the score's bounds.
+    - a share: McNemar's mid-p and the interval of Bonett & Price; where examples are clustered or repeated, as a score.
+    - a score: the paired t, clustered (CR1) where examples are (Miller 2024). Where all of them differ alike it has no
+      limits, and a share or a score with bounds has those of as many pairs as there are clusters.
     - a ratio (a `Rate` with a `total`, a `Mean` with a `weight`): the pooled values of the two runs, by MOVER or
       Welch's t; the interval counts what the runs have in common.
 
@@ -361,7 +361,8 @@ def _difference(summary: Summary[Any], pairs: list[_Pair], level: float) -> _Fou
         contest = ContestMoments.of_clusters(_contests(pairs))
         won, lost = int(contest.wins), int(contest.losses)
         counts = {"gained": won, "lost": lost, "same": int(contest.ties)}
-        return _Found(net_win(contest, level=level), before, after, counts, won, lost)
+        found = None if contest.singles() else _paired_t(contest.net(), (-1.0, 1.0), level)
+        return _Found(found or net_win(contest, level=level), before, after, counts, won, lost)
     sums: defaultdict[Hashable, list[Any]] = defaultdict(lambda: [0, 0, 0])
     for pair in pairs:
         cell = sums[pair.cluster]
@@ -378,16 +379,22 @@ def _difference(summary: Summary[Any], pairs: list[_Pair], level: float) -> _Fou
 
 
 def _of_means(summary: Summary[Any], moments: Moments, level: float) -> Difference:
-    if isinstance(summary, Rate):
-        return paired_difference(moments, bounds=(-1.0, 1.0), level=level)
-    found = paired_difference(moments, level=level)
-    bounds = summary.bounds if isinstance(summary, Mean) else None
-    alike = found.value is not None and found.interval.low is None and moments.clusters > 1
-    if bounds is None or not alike:
-        return found
-    # Pairs that all differ alike have no paired t, but say something where a score has bounds.
+    bounds = (0.0, 1.0) if isinstance(summary, Rate) else summary.bounds if isinstance(summary, Mean) else None
+    if bounds is None:
+        return paired_difference(moments, level=level)
     width = bounds[1] - bounds[0]
-    return paired_difference(moments, bounds=(-width, width), level=level)
+    found = _paired_t(moments, (-width, width), level)
+    return found or paired_difference(moments, bounds=(-width, width), level=level)
+
+
+def _paired_t(moments: Moments, bounds: tuple[float, float], level: float) -> Difference | None:
+    """The paired t over clusters, within bounds; None where it has no limits, as of clusters that all differ alike."""
+    found = paired_difference(moments, level=level)
+    low, high = found.interval.low, found.interval.high
+    if found.value is None or low is None or high is None:
+        return None
+    limits = around(low, found.value, high, floor=bounds[0], ceiling=bounds[1])
+    return found._replace(interval=found.interval._replace(low=limits[0], high=limits[1]))
 
 
 def _of_ratios(summary: Summary[Any], pairs: list[_Pair], level: float) -> _Found:
