@@ -351,6 +351,19 @@ def test_results_without_an_id_cannot_be_paired() -> None:
         compare([Verdict(Hit(hit=True), "judge")], hits([1]), rate)
 
 
+def test_sessions_of_two_users_with_one_id_are_two_pairs() -> None:
+    def run(values: dict[str, bool]) -> list[Any]:
+        return [Verdict(Hit(hit=hit), "judge", "1", About("session", "1", user)) for user, hit in values.items()]
+
+    before, after = run({"ann": True, "bob": False}), run({"ann": True, "bob": True, "cy": True})
+    found = compare(before, after, rate)
+    assert (found["hits"].difference.n, found["hits"].gained, found.only_after) == (2, 1, ("1 of cy",))
+    parts = [[Verdict(Hit(hit=True), "judge", "1", About("wait", "1", *of))] for of in (("ann", None), (None, "ann"))]
+    assert compare(*parts, rate)["hits"].difference.n == 0
+    with pytest.raises(InputError, match="session '1' of user 'ann' and session '1' of user 'bob' have one id"):
+        compare(before, experiment_sync(dataset(2), None, FunctionEvaluator("judge", "1", bool, Transcript, Hit)), rate)
+
+
 def test_results_of_several_evaluators_are_not_pooled() -> None:
     other = [replace(result, evaluator="other") for result in hits([1, 0])]
     with pytest.raises(InputError, match="verdicts by 'judge' and 'other'"):

@@ -16,6 +16,7 @@ from evalr.runs.experiments import Experiment
 from evalr.runs.paired import Found, paired
 from evalr.runs.pairing import (
     Account,
+    Naming,
     Pair,
     Run,
     Side,
@@ -45,7 +46,8 @@ def compare(
 ) -> Comparison:
     """Compare two runs over the same examples, after minus before.
 
-    Examples are paired by their ids; repeats of one are first its mean. How the difference is found:
+    Examples are paired by their ids (results of logs by session and user, too); repeats of one are first its mean. How
+    the difference is found:
 
     - a share: McNemar's mid-p and the interval of Bonett & Price; where examples are clustered or repeated, as a score.
     - a score: the paired t, clustered (CR1) where examples are (Miller 2024). Where all of them differ alike it has no
@@ -76,17 +78,18 @@ def compare(
     _check(several, correction)
     sides = Side.of(before), Side.of(after)
     changed = _changed(before, after, mix_datasets=mix_datasets)
-    asked = _Asked(cluster, level, duplicates, mix_versions, changed)
+    naming = Naming.of(*sides)
+    asked = _Asked(naming, cluster, level, duplicates, mix_versions, changed)
     found = [_compared(summary, sides, asked) for summary in several]
     adjusted = _ADJUSTED[correction]([row.p for row in found]) if correction and len(found) > 1 else [None] * len(found)
     rows = [replace(row, adjusted_p=p) for row, p in zip(found, adjusted, strict=True)]
-    ids = [side.ids() for side in sides]
+    ids = [side.names(naming) for side in sides]
     return Comparison(
         rows,
         names=_names(*sides),
         correction=correction,
-        only_before=tuple(name for name in ids[0] if name not in ids[1]),
-        only_after=tuple(name for name in ids[1] if name not in ids[0]),
+        only_before=tuple(naming.shown(name) for name in ids[0] if name not in ids[1]),
+        only_after=tuple(naming.shown(name) for name in ids[1] if name not in ids[0]),
         changed=tuple(name for name in ids[0] if name in changed),
     )
 
@@ -140,6 +143,7 @@ def _names(before: Side, after: Side) -> tuple[str, str]:
 class _Asked(NamedTuple):
     """How runs are compared, and which of their examples are not."""
 
+    naming: Naming
     cluster: Key | None
     level: float
     duplicates: Duplicates
@@ -148,7 +152,7 @@ class _Asked(NamedTuple):
 
 
 def _compared(summary: Summary[Any], sides: tuple[Side, Side], asked: _Asked) -> PairedDifference:
-    before, after = (account_of(summary, side.results_for(summary), asked.duplicates) for side in sides)
+    before, after = (account_of(summary, side.results_for(summary), asked.naming, asked.duplicates) for side in sides)
     mixed = _mixed(summary, before.versions, after.versions, allowed=asked.mix_versions)
     both = [name for name in before.values if name in after.values and name not in asked.changed]
     cluster_of = cluster_reader_of(asked.cluster)

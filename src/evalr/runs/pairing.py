@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from fractions import Fraction
@@ -15,7 +16,7 @@ from evalr.runs.experiments import Experiment
 from evalr.summaries import Key, Summary
 from evalr.summaries.keys import cluster_reader
 from evalr.tallies.moments import Exact, exact
-from evalr.verdicts import Duplicates, Result, Skip, Verdict, about_of, one_per_subject
+from evalr.verdicts import Duplicates, Result, Skip, Verdict, about_of, describe, one_per_subject
 
 Run = Experiment | Iterable[Result[Any]]
 """One side of a comparison: an experiment, or the results of a run."""
@@ -35,11 +36,11 @@ class Side(NamedTuple):
             return cls(run.name, run, run.results)
         return cls(None, None, list(run))
 
-    def ids(self) -> dict[str, None]:
-        """The ids of its examples, in order."""
+    def names(self, naming: Naming) -> dict[str, None]:
+        """The names of its examples, in order."""
         if self.experiment is not None:
             return dict.fromkeys(self.experiment.examples)
-        return dict.fromkeys(example_id(result) for result in self.results)
+        return dict.fromkeys(naming.name(_about(result)) for result in self.results)
 
     def results_for(self, summary: Summary[Any]) -> list[Result[Any]]:
         """The results that a summary reads, those without a verdict among them."""
@@ -55,16 +56,27 @@ class Side(NamedTuple):
         return [each for each in self.results if each.evaluator not in others]
 
 
-def example_id(result: Result[Any]) -> str:
-    """The id of the example that a result is about.
+class Naming(NamedTuple):
+    """What names an example, so that two runs pair by it, and how the name is shown.
 
-    Raises:
-        InputError: there is none.
+    An id is unique in an experiment. In logs, users share ids: where neither run is an experiment, an example is named
+    by its id, its session (or artifact) and its user.
     """
-    about = about_of(result)
-    if about is None or about.id is None:
-        raise InputError("a result is about nothing with an id, by which results of two runs are paired")
-    return about.id
+
+    by_id: bool
+
+    @classmethod
+    def of(cls, *sides: Side) -> Naming:
+        """The one for those runs."""
+        return cls(any(side.experiment is not None for side in sides))
+
+    def name(self, about: About) -> str:
+        """The name of what a result is about."""
+        return str(about.id) if self.by_id else json.dumps([about.id, about.session, about.user])
+
+    def shown(self, name: str) -> str:
+        """A name as people read it."""
+        return name if self.by_id else " of ".join(part for part in json.loads(name) if part is not None)
 
 
 class Value(NamedTuple):
@@ -91,16 +103,25 @@ class Account(NamedTuple):
     flags: Counter[str]
 
 
-def account_of(summary: Summary[Any], results: Iterable[Result[Any]], duplicates: Duplicates) -> Account:
+def account_of(
+    summary: Summary[Any],
+    results: Iterable[Result[Any]],
+    naming: Naming,
+    duplicates: Duplicates,
+) -> Account:
     """What a summary reads of each example of a run.
 
     Raises:
         DuplicateError: several results are of one subject, and `duplicates` is "error".
+        InputError: results of different users or sessions have one name.
     """
     by_example: defaultdict[str, list[Result[Any]]] = defaultdict(list)
     for result in one_per_subject(results, duplicates=duplicates):
-        by_example[example_id(result)].append(result)
-    tally, add = summary.collector(cluster=lambda about: about.id)
+        by_example[naming.name(_about(result))].append(result)
+    for found in by_example.values():
+        if len({(_about(result).user, _about(result).session) for result in found}) > 1:
+            raise InputError(f"{describe(found[0])} and {describe(found[-1])} have one id, and could not be told apart")
+    tally, add = summary.collector(cluster=naming.name)
     for found in by_example.values():
         for result in found:
             add(result)
@@ -135,7 +156,8 @@ def _one(summary: Summary[Any], found: list[Result[Any]]) -> Value:
 
 def _about(result: Result[Any]) -> About:
     about = about_of(result)
-    assert about is not None  # results without one were refused
+    if about is None or about.id is None:
+        raise InputError("a result is about nothing with an id, by which results of two runs are paired")
     return about
 
 
