@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from evalr.estimates.agreement import people_agreement, rating_agreement, verdict_agreement
+from evalr.estimates.calibration import brier_score, reliability
 from evalr.estimates.chance_corrected import (
     Coefficient,
     Weights,
@@ -249,6 +250,38 @@ def uniform(items: list[list[int]], matrix: Weights) -> Coefficient:
     return Coefficient(1 - scale * (1 - mean), agreed, [1] * n, scale, [scale * (each - mean) / n for each in agreed])
 
 
+# --- calibration ---------------------------------------------------------------------------------------------------
+
+
+def confidences(entry: Entry) -> list[tuple[None, float, bool]]:
+    inputs = entry["inputs"]
+    return [(None, c, bool(right)) for c, right in zip(inputs["confidence"], inputs["correct"], strict=True)]
+
+
+def ten_bins(entry: Entry) -> None:
+    assert reliability(confidences(entry), closed="left").ece == near(entry["expected"], entry)
+    # the same rows and as many bins, each closed at its other end
+    assert reliability(confidences(entry)).ece != near(entry["expected"], entry)
+
+
+def four_bins(entry: Entry) -> None:
+    """Their bins part two rows of one confidence by the order they came in; ours never part them."""
+    rows = confidences(entry)
+    assert rows[1][1] == rows[2][1] == 0.9
+    apart = [*rows[:2], (None, math.nextafter(0.9, 1), rows[2][2]), *rows[3:]]
+    assert reliability(apart, bins=4, rule="equal_mass").ece == near(entry["expected"], entry)
+    together = reliability(rows, bins=4, rule="equal_mass")
+    assert [each.n for each in together.bins] == [3, 3, 4, 2]
+
+
+def murphy(entry: Entry) -> None:
+    found, expected = reliability(confidences(entry), closed="left"), entry["expected"]
+    assert found.reliability == near(expected["reliability"], entry)
+    assert found.resolution == near(expected["resolution"], entry)
+    assert found.uncertainty == near(expected["uncertainty"], entry)
+    assert brier_score(confidences(entry)).value == near(expected["brier"], entry)
+
+
 def beginning(*starts: str) -> list[str]:
     return [name for name in ENTRIES if name.startswith(starts)]
 
@@ -266,9 +299,16 @@ CHECKS: dict[str, Callable[[Entry], None]] = {
     **dict.fromkeys(beginning("agree.krippendorff_"), krippendorff),
     "agree.kappa_paradox": paradox,
     **dict.fromkeys(beginning("agree.irrcac."), printed),
+    "cal.ece10": ten_bins,
+    "cal.ece_equal_mass4": four_bins,
+    "cal.brier_murphy": murphy,
 }
 
 
 @pytest.mark.parametrize("name", CHECKS)
 def test_oracle(name: str) -> None:
     CHECKS[name](ENTRIES[name])
+
+
+def test_every_oracle_is_checked() -> None:
+    assert CHECKS.keys() == ENTRIES.keys()
