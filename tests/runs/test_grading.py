@@ -7,6 +7,8 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
@@ -450,6 +452,30 @@ def test_processes_at_once_ask_once(cache: Path, tmp_path: Path) -> None:
     assert bill.read_text() == "s1\n"
     assert sorted(line.split(", ")[1] for line in said) == ["false", "true", "true"]
     assert len({(line.split(", ")[0], line.split(", ")[2]) for line in said}) == 1
+
+
+def test_when_a_process_is_killed_that_is_asking_another_asks_at_once(cache: Path, tmp_path: Path) -> None:
+    bill, go = tmp_path / "bill", tmp_path / "go"
+    go.touch()
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD.replace("sleep(0.5)", "sleep(60)"), str(cache), str(bill), str(go)],
+        env={**os.environ, "PYTHONPATH": SOURCE},
+        stdout=subprocess.PIPE,
+    )
+    while not bill.exists():
+        time.sleep(0.01)
+    answered: list[Grades] = []
+    judges = {"outcome": Judge("outcome").evaluator()}
+    given = Transcript(id="s1", request="help")
+    waiting = threading.Thread(target=lambda: answered.append(grade_sync(given, judges, cache=cache)))
+    waiting.start()
+    waiting.join(0.5)
+    assert not answered  # the other one is alive, and at it
+    child.kill()
+    child.communicate(timeout=60)
+    waiting.join(10)
+    (grades,) = answered
+    assert (grades["outcome"].status, grades["outcome"].cached, grades.summary.in_doubt) == ("graded", False, 1)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
