@@ -21,7 +21,7 @@ import pytest
 from pydantic import BaseModel
 
 from evalr import DatasetError, Fallback, FunctionEvaluator, HandOff, InputError, Mean, Rate, Skip, Verdict
-from evalr.inputs import Session
+from evalr.inputs import About, Session
 from evalr.labels import Dataset, Example
 from evalr.logs import read
 from evalr.measures import TaskCompletion, Transcript, Turn, completion_rate
@@ -738,6 +738,17 @@ def test_an_evaluator_whose_results_name_another_is_an_error() -> None:
 
     with pytest.raises(InputError, match="a result by 'somebody else', version '1', which none is"):
         experiment_sync(dataset(2), None, Liar())
+
+
+def test_a_result_about_something_else_is_an_error() -> None:
+    class Astray:
+        name, version, verdict_type = "astray", "1", Match
+
+        async def evaluate(self, given: Any) -> Verdict[Match]:
+            return Verdict(Match(match=True), "astray", "1", About("transcript", "another"))
+
+    with pytest.raises(InputError, match="'astray' gave a result about transcript 'another', which it was not asked"):
+        experiment_sync(dataset(2), None, Astray())
 
 
 def test_an_experiment_that_is_cancelled_leaves_nothing_running(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from evalr.runs.retries import Retry
 from evalr.runs.running import check_evaluators, evaluate_all
 from evalr.runs.tasks import Task, TaskRunner
 from evalr.runs.trials import Trial
-from evalr.verdicts import Failure, Result, Skip, Verdict
+from evalr.verdicts import Failure, Result, Skip, Verdict, about_of, describe
 
 JudgeInput = Callable[[Example[Any], Any], Input]
 """What evaluators are given of an example and the task's output for it."""
@@ -282,8 +282,14 @@ class _Experimenting:
         try:
             async with run:
                 async for result in run:
-                    each = asked[result.about.id]  # type: ignore[union-attr, index]  # every result is about an input
-                    self._put(result, each)
+                    about = about_of(result)
+                    named = None if about is None else asked.get(str(about.id))
+                    if named is None or about is None:
+                        raise InputError(
+                            f"evaluator {quoted(str(result.evaluator))} gave a result about {describe(result)}, which "
+                            "it was not asked about"
+                        )
+                    self._put(replace(result, about=_about(about, named)), named)
         finally:
             self.runs[run_name] = run.summary
 
@@ -321,8 +327,7 @@ class _Experimenting:
                 f"an evaluator gave a result by {quoted(judge.name)}, version {quoted(judge.version)}, which none is: "
                 "its results must name it as it names itself"
             )
-        about = _about(result.about, made)  # type: ignore[arg-type]  # every result is about an input
-        self._cells[_Cell(judge, made.example.id, made.repeat)] = replace(result, about=about)
+        self._cells[_Cell(judge, made.example.id, made.repeat)] = result
 
 
 def _trial(made: _Made) -> Input:
