@@ -562,6 +562,26 @@ def test_looking_every_day_takes_a_wider_interval(made: Maker) -> None:
     assert "too few clusters" in str(early.always_valid.reason)
 
 
+@pytest.mark.parametrize("control", [15, 24, 27, 30])
+@pytest.mark.parametrize("treatment", [135, 240, 262, 270])
+def test_an_interval_for_all_looks_is_no_narrower_than_one_for_this_look(
+    made: Maker, treatment: int, control: int
+) -> None:
+    lift = completion.lift(counted(made, treatment, 270, "treatment") + counted(made, control, 30, "control"))
+    assert lift.difference.low is not None
+    assert lift.difference.high is not None
+    if 270 in (treatment, 9 * control):  # an arm in which all succeed says nothing of how much it varies
+        assert lift.always_valid.low is None
+        assert "the variance is not known" in str(lift.always_valid.reason)
+        assert (lift.always_valid_p, lift.detectable(), lift.power(0.1)) == (None, None, None)
+        assert "80% power" not in str(lift)
+        return
+    assert lift.always_valid.low is not None
+    assert lift.always_valid.high is not None
+    assert lift.always_valid.low < lift.difference.low
+    assert lift.difference.high < lift.always_valid.high
+
+
 def test_always_valid_intervals_hold_over_fourteen_looks(made: Maker) -> None:
     draw, fixed, valid = random.Random(11), 0, 0
     for _ in range(60):

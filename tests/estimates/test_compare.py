@@ -93,11 +93,22 @@ def test_limits_hold_the_difference_and_keep_to_what_is_possible(
     low, high = limits(found)
     assert -1 <= low <= found.value <= high <= 1
     assert low < high
-    assert found.interval.variance is not None
-    assert 0 <= found.interval.variance < math.inf
+    assert found.interval.variance is None or 0 <= found.interval.variance < math.inf
     assert -1 < found.correlation < 1
     assert found.p is not None
     assert 0 <= found.p <= 1
+
+
+@pytest.mark.parametrize(("hits", "variance"), [(29, 0.8 * 0.2 / 100 + 29 / 30 / 30 / 30), (30, None)])
+def test_an_arm_without_variation_is_not_taken_for_known(hits: int, variance: float | None) -> None:
+    treatment = Moments.of_clusters((int(n < 80), 1, 1) for n in range(100))
+    control = Moments.of_clusters((int(n < hits), 1, 1) for n in range(30))
+    found = rate_difference(treatment, control)
+    assert found.interval.low is not None
+    assert found.interval.variance == pytest.approx(variance)
+    lifted = relative_lift(treatment, control)
+    assert lifted.interval.low is not None
+    assert (lifted.interval.variance is None) == (variance is None)
 
 
 @given(clusters, clusters, both_arms, levels, methods)

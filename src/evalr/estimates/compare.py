@@ -224,8 +224,7 @@ def incidence_difference(
         return square_and_add(_incidence_limits(treatment, at), _incidence_limits(control, at), correlation)
 
     limits = around(limits_at(level)[0], value, limits_at(level)[1], floor=-1.0, ceiling=1.0)
-    one, other = first.variance or 0.0, second.variance or 0.0
-    variance = one + other - 2 * correlation * math.sqrt(one * other)
+    variance = _correlated(first, second, correlation)
     interval = Interval(*limits, variance, _joint_method(first, second, correlation), None, _reasons(first, second))
     p = inverted_p(lambda p: _leaves_out(limits_at(1 - p)), value)
     return Difference(value, interval, p, "mover-inverted/1", None, correlation)
@@ -257,14 +256,10 @@ def incidence_ratio(
         arms = [(1 - high, 1 - share, 1 - low) for low, share, high in arms]
     low, high = ratio_limits(arms[0], arms[1], correlation)
     low, high = around(low - 1, value, high - 1, floor=-1.0, ceiling=math.inf)
-    one, other = treatment.interval.variance or 0.0, control.interval.variance or 0.0
-    ratio = value + 1
-    variance = (one + ratio * (ratio * other - 2 * correlation * math.sqrt(one * other))) / values[1] ** 2
+    variance = _over(_correlated(treatment.interval, control.interval, correlation, value + 1), values[1])
     method = f"ratio-{_joint_method(treatment.interval, control.interval, correlation)}"
     highest = None if high == math.inf else high
-    return apart._replace(
-        value=value, interval=Interval(low, highest, max(0.0, variance), method, None, apart.interval.reason)
-    )
+    return apart._replace(value=value, interval=Interval(low, highest, variance, method, None, apart.interval.reason))
 
 
 def relative_lift(
@@ -356,14 +351,30 @@ def _leaves_out(limits: tuple[float, float]) -> bool:
 
 def _variance(
     first: Interval, second: Interval, treatment: Moments, control: Moments, shared: SharedMoments, ratio: float = 1.0
-) -> float:
+) -> float | None:
     """As measured, of treatment - ratio * control."""
     one, other, covariance = first.variance or 0.0, second.variance or 0.0, 0.0
     if shared.clusters:
         # all three of one kind: that of single trials differs from the robust one by G / (G - 1)
         one, other = (float(arm.robust_variance() or 0) for arm in (treatment, control))
         covariance = shared.robust_covariance(treatment, control)
+    return _joined(one, other, covariance, ratio)
+
+
+def _correlated(first: Interval, second: Interval, correlation: float, ratio: float = 1.0) -> float | None:
+    """As measured, of first - ratio * second."""
+    one, other = first.variance or 0.0, second.variance or 0.0
+    return _joined(one, other, correlation * math.sqrt(one * other), ratio)
+
+
+def _joined(one: float, other: float, covariance: float, ratio: float) -> float | None:
+    if bool(one) != bool(other):
+        return None  # an arm that shows no variation, as a small one in which all succeed, is not known exactly
     return max(0.0, one + ratio * (ratio * other - 2 * covariance))
+
+
+def _over(variance: float | None, value: float) -> float | None:
+    return None if variance is None else variance / value**2
 
 
 def padded_correlation(
@@ -554,7 +565,7 @@ def _mover_lift(
     method = f"ratio-{_joint_method(first, second, apart.correlation)}"
     # the control may be 0 then, and the lift as large as can be
     highest = None if high == math.inf else high
-    interval = Interval(low, highest, variance / under**2, method, None, apart.interval.reason)
+    interval = Interval(low, highest, _over(variance, under), method, None, apart.interval.reason)
     return apart._replace(value=value, interval=interval)
 
 

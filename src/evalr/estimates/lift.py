@@ -132,7 +132,8 @@ class Lift:
         """The smallest true difference that is seen with that power, as large as the arms are now.
 
         `(z_a + z_b)` standard errors of the difference, cluster-robust ones where rows are clustered. It is what to
-        quote beside a difference that is not significant. None where the variance is not known, or 0.
+        quote beside a difference that is not significant. None where the variance is not known, or 0, as while all in
+        one arm are alike.
 
         Raises:
             InputError: a power not between that of chance and 1.
@@ -149,6 +150,7 @@ class Lift:
         """The chance that a true difference of `effect` is seen, as large as the arms are now.
 
         For an effect that was of interest before the data: that of the observed difference says no more than p does.
+        None as for `detectable`.
         """
         variance = self.difference.variance
         if not variance:
