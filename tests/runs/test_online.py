@@ -545,6 +545,28 @@ def test_what_a_sink_did_not_take_is_delivered_after_a_restart(clock: Clock, tmp
 # The end
 
 
+def test_a_sink_that_cannot_be_closed_keeps_nothing_else_open(clock: Clock, tmp_path: Path) -> None:
+    class Stuck(MemorySink):
+        async def close(self) -> None:
+            raise OSError("no such host")
+
+    class Closed(MemorySink):
+        closed = False
+
+        async def close(self) -> None:
+            self.closed = True
+
+    last = Closed()
+    online = Online(Judge().evaluator, sinks=[Stuck(), last], spool=tmp_path / "spool.db", now=clock)
+    online.submit(session("s1"))
+    with pytest.raises(SinkError, match="Stuck could not be closed: OSError: no such host"):
+        online.close_sync()
+    assert last.closed
+    assert online.summary.judged == 1
+    assert online.submit(session("s2")) == "refused"
+    assert not (tmp_path / "spool.db-locks").exists()  # nobody is at work on the spool any more
+
+
 def test_what_waits_in_memory_at_the_end_is_said_to_be_lost(clock: Clock) -> None:
     online = Online(Judge().evaluator, sinks=MemorySink(), now=clock)
     for n in range(3):

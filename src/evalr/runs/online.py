@@ -322,6 +322,11 @@ class Online:
         """As `drain`, and then end: what is submitted from now on is refused.
 
         What waits in memory by then is lost, with a warning that says how much. What is in a spool stays there.
+
+        Raises:
+            SinkError: as `drain`, or a sink could not be closed. All else is closed all the same.
+            JournalError: as `drain`.
+            SpoolError: as `drain`.
         """
         if self._closing:
             return self.summary
@@ -330,20 +335,26 @@ class Online:
         try:
             return await self.drain(timeout, unready=unready)
         finally:
-            if self._worker is not None:
-                await self._worker.awaited(self._worker.end())
-            lost = self._lost()
-            self._counts, self._closed = self.summary, True
-            self._waiting.close()
-            if self._journal is not None and self._journal is not self._journal_given:
-                self._journal.close()
-            _open.discard(self)
-            if lost:
-                warnings.warn(lost, stacklevel=2)
+            try:
+                if self._worker is not None:
+                    await self._worker.awaited(self._worker.end())
+            finally:
+                self._release()
 
     def close_sync(self, timeout: float | None = None, *, unready: Unready = "leave") -> OnlineSummary:
         """As `close`, from code that cannot await."""
         return run_sync(self.close(timeout, unready=unready))
+
+    def _release(self) -> None:
+        """Close the files, and say what is lost."""
+        lost = self._lost()
+        self._counts, self._closed = self.summary, True
+        self._waiting.close()
+        if self._journal is not None and self._journal is not self._journal_given:
+            self._journal.close()
+        _open.discard(self)
+        if lost:
+            warnings.warn(lost, stacklevel=3)
 
     @property
     def summary(self) -> OnlineSummary:
@@ -689,13 +700,24 @@ class _Worker:
             raise trouble
 
     async def end(self) -> None:
-        """Stop, and close the sinks. What is in work is cancelled."""
+        """Stop, and close every sink. What is in work is cancelled.
+
+        Raises:
+            SinkError: a sink could not be closed.
+        """
         tasks = [*self._judging, *self._serving]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        failures: list[str] = []
         for outlet in self.outlets:
-            await outlet.sink.close()
+            try:
+                await outlet.sink.close()
+            except Exception as error:  # noqa: BLE001  whatever a sink raises must not keep the others open
+                name = safe_text(type(outlet.sink).__name__)
+                failures.append(f"{name} could not be closed: {safe_text(error_words(error), longest=300)}")
+        if failures:
+            raise SinkError("; ".join(failures))
 
 
 def _named(evaluator: Evaluator[Any, Any]) -> str:
