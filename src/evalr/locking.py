@@ -32,6 +32,16 @@ if sys.platform == "win32":
             return False
         return True
 
+    def wait_for_lock(file: int) -> None:
+        """Lock an open file until it is closed, after waiting for whoever holds it.
+
+        Raises:
+            OSError: the file system has no locks, or someone held it for over ten seconds.
+        """
+        import msvcrt
+
+        msvcrt.locking(file, msvcrt.LK_LOCK, 1)
+
 else:
 
     def try_lock(file: int, *, shared: bool = False) -> bool:
@@ -51,6 +61,16 @@ else:
         except BlockingIOError:
             return False
         return True
+
+    def wait_for_lock(file: int) -> None:
+        """Lock an open file until it is closed, after waiting for whoever holds it.
+
+        Raises:
+            OSError: the file system has no locks.
+        """
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX)
 
 
 @contextmanager

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from evalr.errors import SinkError
+from evalr.locking import wait_for_lock
 from evalr.logs import Stored, to_line
 from evalr.verdicts import Result
 
@@ -74,22 +74,7 @@ def _locked(path: Path) -> Iterator[int]:
     """The file, open to add to, and nobody else's until it is closed."""
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0), 0o666)
     try:
-        _lock(file)
+        wait_for_lock(file)
         yield file
     finally:
         os.close(file)  # which lets go of the lock
-
-
-if sys.platform == "win32":
-
-    def _lock(file: int) -> None:
-        import msvcrt
-
-        msvcrt.locking(file, msvcrt.LK_LOCK, 1)
-
-else:
-
-    def _lock(file: int) -> None:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX)
