@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +22,7 @@ from evalr.inputs import Assignment
 from evalr.logs import quoted, read_assignments
 from evalr.quoting import safe_text
 from evalr.reports.fitting import cells, padded, wrapped
+from evalr.summaries.assigned import read_assigned
 
 MOST_ARMS = 100
 NAMED_USERS = 5
@@ -46,7 +46,7 @@ _METHODS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Assigned:
+class Users:
     """Users by arm, and those who are in no count: in several arms, by name, and in none."""
 
     counts: Mapping[str, int]
@@ -58,7 +58,7 @@ class Assigned:
 class Checked:
     """A split that was checked: users, weights and those evaluated, by arm."""
 
-    assigned: Assigned
+    assigned: Users
     weights: Mapping[str, float]
     equal: bool
     evaluated: Mapping[str, int] | None
@@ -96,10 +96,10 @@ def check(
 ) -> Checked:
     """Check counts, or a file of assignments, against weights; all are the texts of the command."""
     if _is_file(given):
-        assigned = count_assignments(read_assignments(given[0], user_column=user_column, arm_column=arm_column))
+        assigned = _counted(read_assignments(given[0], user_column=user_column, arm_column=arm_column))
         order: tuple[str, ...] | None = next((pair for pair in PAIRS if {*pair} == {*assigned.counts}), None)
     else:
-        assigned = Assigned(counts=read_counts(given))
+        assigned = Users(counts=read_counts(given))
         order = tuple(assigned.counts)
     if len(assigned.counts) > MOST_ARMS:
         raise InputError(
@@ -112,7 +112,7 @@ def check(
     seen = None if evaluated is None else _evaluated(evaluated, order, assigned, counts)
     test = sequential_sample_ratio if sequential else sample_ratio
     return Checked(
-        assigned=Assigned(counts=counts, in_several=assigned.in_several, without_arm=assigned.without_arm),
+        assigned=Users(counts=counts, in_several=assigned.in_several, without_arm=assigned.without_arm),
         weights=by_arm,
         equal=weights is None,
         evaluated=seen,
@@ -130,23 +130,16 @@ def _is_file(given: list[str]) -> bool:
     return False
 
 
-def count_assignments(assignments: Iterable[Assignment]) -> Assigned:
-    """Each user once: in the one arm that the user is in, in several, or in none."""
-    arms: dict[str | None, set[str]] = defaultdict(set)
-    for each in assignments:
-        arms[each.user].update([] if each.arm is None else [each.arm])
-    counts: dict[str, int] = {}
-    for found in arms.values():
-        for arm in found:
-            counts[arm] = counts.get(arm, 0) + (len(found) == 1)
-    return Assigned(
-        counts=dict(sorted(counts.items(), key=lambda each: (-each[1], each[0]))),
-        in_several=tuple(str(user) for user, found in arms.items() if len(found) > 1),
-        without_arm=sum(not found for found in arms.values()),
+def _counted(assignments: Iterable[Assignment]) -> Users:
+    found = read_assigned(assignments)
+    return Users(
+        counts=found.sizes(),
+        in_several=tuple(str(user) for user, _ in found.in_several),
+        without_arm=found.without_arm,
     )
 
 
-def _by_arm(text: str, option: str, order: tuple[str, ...] | None, assigned: Assigned) -> dict[str, float]:
+def _by_arm(text: str, option: str, order: tuple[str, ...] | None, assigned: Users) -> dict[str, float]:
     if "=" in text:
         return read_by_arm(text, option)
     parts = read_parts(text, option)
@@ -171,7 +164,7 @@ def _check_declared(counts: Mapping[str, int], weights: Mapping[str, float]) -> 
 
 
 def _evaluated(
-    text: str, order: tuple[str, ...] | None, assigned: Assigned, counts: Mapping[str, int]
+    text: str, order: tuple[str, ...] | None, assigned: Users, counts: Mapping[str, int]
 ) -> dict[str, int]:
     seen = _by_arm(text, "--evaluated", order, assigned)
     for arm in {**counts, **seen}:
@@ -225,7 +218,7 @@ def _expected_words(expected: float) -> str:
     return f"{round(expected):,}" if expected >= 100 else number_words(expected)
 
 
-def _left_out(assigned: Assigned) -> Iterator[str]:
+def _left_out(assigned: Users) -> Iterator[str]:
     if assigned.in_several:
         named = ", ".join(quoted(user) for user in assigned.in_several[:NAMED_USERS])
         more = ", …" if len(assigned.in_several) > NAMED_USERS else ""

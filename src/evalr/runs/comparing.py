@@ -16,9 +16,9 @@ from evalr.runs.experiments import Experiment
 from evalr.runs.paired import Found, paired
 from evalr.runs.pairing import (
     Account,
+    Compared,
     Naming,
     Pair,
-    Run,
     Side,
     account_of,
     cluster_reader_of,
@@ -33,8 +33,8 @@ _ADJUSTED = {"holm": holm, "bh": benjamini_hochberg}
 
 
 def compare(
-    before: Run,
-    after: Run,
+    before: Compared,
+    after: Compared,
     summaries: Summary[Any] | Sequence[Summary[Any]],
     *,
     cluster: Key | None = None,
@@ -114,7 +114,7 @@ def _check(summaries: list[Summary[Any]], correction: object) -> None:
         raise InputError(f"correction={correction!r} must be 'holm', 'bh' or None")
 
 
-def _changed(before: Run, after: Run, *, mix_datasets: bool) -> set[str]:
+def _changed(before: Compared, after: Compared, *, mix_datasets: bool) -> set[str]:
     """The examples in both of two experiments whose content differs."""
     if not (isinstance(before, Experiment) and isinstance(after, Experiment)):
         return set()

@@ -18,7 +18,7 @@ from evalr.summaries.keys import cluster_reader
 from evalr.tallies.moments import Exact, exact
 from evalr.verdicts import Duplicates, Result, Skip, Verdict, about_of, describe, one_per_subject
 
-Run = Experiment | Iterable[Result[Any]]
+Compared = Experiment | Iterable[Result[Any]]
 """One side of a comparison: an experiment, or the results of a run."""
 
 
@@ -30,7 +30,7 @@ class Side(NamedTuple):
     results: list[Result[Any]]
 
     @classmethod
-    def of(cls, run: Run) -> Side:
+    def of(cls, run: Compared) -> Side:
         """An experiment, or results that have no name."""
         if isinstance(run, Experiment):
             return cls(run.name, run, run.results)

@@ -45,7 +45,7 @@ from evalr.tallies.tally import Entry, Tally
 from evalr.verdicts import Duplicates, Result, V
 
 if TYPE_CHECKING:
-    from evalr.summaries.comparing import Comparison
+    from evalr.summaries.two_arms import TwoArms
 
 ContestView = Literal["net", "wins", "decided", "half_tie", "adjusted"]
 ContestMethod = NetMethod | RateMethod
@@ -191,8 +191,8 @@ class Contest(Summary[V]):
         moments = contest.won() if self.view == "wins" else contest.decided()
         return rate_interval(moments, level=level, method=method, units=n)
 
-    def _compare(self, treatment: Entry[Any], control: Entry[Any], level: float, interval: str) -> Comparison:
-        from evalr.summaries.comparing import compared_means, compared_rates
+    def _compare(self, treatment: Entry[Any], control: Entry[Any], level: float, interval: str) -> TwoArms:
+        from evalr.summaries.two_arms import compared_means, compared_rates
 
         view, cells = _VIEWS[self.view], (self._folded(treatment), self._folded(control))
         if self.view == "adjusted":

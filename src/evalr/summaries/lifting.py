@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,9 @@ from evalr.estimates.sequential import always_valid, planned_tau2
 from evalr.estimates.words import Unit, choice_words
 from evalr.inputs import About, Assignment
 from evalr.quoting import quoted
-from evalr.summaries.comparing import Comparison
+from evalr.summaries.assigned import Who, read_assigned
 from evalr.summaries.keys import Key, cluster_reader, group_reader
+from evalr.summaries.two_arms import TwoArms
 from evalr.tallies.counts import Counts
 from evalr.tallies.tally import Entry, Tally
 from evalr.verdicts import NO_VERDICT, Duplicates, Verdict, about_of, one_per_subject
@@ -137,7 +138,7 @@ class _Watched:
         self._cluster_of = cluster_reader(asked.cluster, asked.by)
         self._wants_arms = asked.assignments is not None
         self._wants_times = asked.before is not None
-        self.arms: dict[tuple[str | None, str | None], set[str | None]] = {}
+        self.arms: dict[Who, set[str | None]] = {}
         """Of users that were evaluated, and of their sessions."""
         self.first: dict[Hashable, datetime] = {}
         """When each cluster's first result happened."""
@@ -220,7 +221,7 @@ class _Account:
         self,
         summary: Summary[Any],
         arms: tuple[Estimate, Estimate],
-        compared: Comparison,
+        compared: TwoArms,
         flags: tuple[str, ...],
     ) -> None:
         self.summary, self.arms, self.compared = summary, arms, compared
@@ -281,7 +282,7 @@ class _Account:
         return treatment[0] - control[1], treatment[1] - control[0]
 
 
-def _always_valid(account: _Account, compared: Comparison, planned: int) -> tuple[Estimate, float | None]:
+def _always_valid(account: _Account, compared: TwoArms, planned: int) -> tuple[Estimate, float | None]:
     """The interval for all looks. `tau2` follows from the clusters planned for, which no look may change."""
     found, value = compared.difference, compared.difference.value
     level = account.arms[0].level
@@ -294,7 +295,7 @@ def _always_valid(account: _Account, compared: Comparison, planned: int) -> tupl
     return account.estimate("always_valid", found._replace(interval=valid.interval), compared.unit), valid.p
 
 
-def _adjusted(account: _Account, compared: Comparison, asked: Asked, watched: _Watched | None) -> Estimate:
+def _adjusted(account: _Account, compared: TwoArms, asked: Asked, watched: _Watched | None) -> Estimate:
     """The difference after each user's past is taken off, where users have one."""
     past = _past(account.summary, asked, watched)
     sums, raw = compared.sums, compared.difference
@@ -310,7 +311,7 @@ def _adjusted(account: _Account, compared: Comparison, asked: Asked, watched: _W
     return account.estimate("adjusted", difference, compared.unit, counts=counts, reason=difference.interval.reason)
 
 
-def _why_not(compared: Comparison, past: Mapping[Hashable, float]) -> str | None:
+def _why_not(compared: TwoArms, past: Mapping[Hashable, float]) -> str | None:
     """Why no past can be taken off; None where it can."""
     if compared.sums is None:
         return NOT_SUMS
@@ -404,52 +405,34 @@ def _rows(sums: Counts, past: Mapping[Hashable, float]) -> list[Row]:
 def _allocation(asked: Asked, pair: tuple[str, str], watched: _Watched | None) -> Allocation | None:
     if asked.assignments is None:
         return None
-    assigned, in_several, without_arm = _assigned(asked.assignments)
-    sizes = Counter(assigned.values())
-    counts = {arm: sizes[arm] for arm in pair}
-    ratio = None if asked.weights is None else _sample_ratio(sizes, asked.weights)
-    plain = Allocation(assigned=counts, sample_ratio=ratio, in_several=in_several, without_arm=without_arm)
+    found = read_assigned(asked.assignments)
+    assigned, sizes = found.arm_of, found.sizes()
+    counts = {arm: sizes.get(arm, 0) for arm in pair}
+    plain = Allocation(
+        assigned=counts,
+        sample_ratio=None if asked.weights is None else _sample_ratio(sizes, asked.weights),
+        in_several=len(found.in_several),
+        without_arm=found.without_arm,
+    )
     if watched is None:
         return plain
-    seen = {who: arm for who, arm in assigned.items() if arm in pair and who in watched.arms}
-    evaluated = Counter(seen.values())
+    evaluated = Counter(arm for who, arm in assigned.items() if arm in pair and who in watched.arms)
     by_session = any(session is not None for _, session in assigned)
     here = {who: arms for who, arms in watched.arms.items() if (who[1] is not None) == by_session and arms & {*pair}}
-    return Allocation(
-        assigned=counts,
+    return replace(
+        plain,
         evaluated={arm: evaluated[arm] for arm in pair},
-        sample_ratio=ratio,
-        coverage=coverage_by_arm([evaluated[arm] for arm in pair], [sizes[arm] for arm in pair]),
-        in_several=in_several,
-        without_arm=without_arm,
+        coverage=coverage_by_arm([evaluated[arm] for arm in pair], list(counts.values())),
         crossed=sum(who in assigned and bool((arms & {*pair}) - {assigned[who]}) for who, arms in here.items()),
         unassigned=sum(who not in assigned for who in here),
     )
 
 
-def _assigned(
-    assignments: Iterable[Assignment],
-) -> tuple[dict[tuple[str | None, str | None], str], int, int]:
-    """The arm of each user (or session) that is in one; how many are in several, and how many in none."""
-    arms: dict[tuple[str | None, str | None], set[str | None]] = {}
-    kinds = set()
-    for each in assignments:
-        if each.user is None and each.session is None:
-            raise InputError("an assignment names neither a user nor a session")
-        kinds.add(each.session is None)
-        arms.setdefault(each.assigned, set()).add(each.arm)
-    if len(kinds) > 1:
-        raise InputError("some assignments are of users and some of sessions: pass one kind")
-    named = {who: found - {None} for who, found in arms.items()}
-    one = {who: str(next(iter(found))) for who, found in named.items() if len(found) == 1}
-    return one, sum(len(found) > 1 for found in named.values()), sum(not found for found in named.values())
-
-
-def _sample_ratio(sizes: Counter[str], weights: Mapping[str, float]) -> SampleRatio:
-    undeclared = sorted(set(sizes) - set(weights))
-    if undeclared:
+def _sample_ratio(sizes: Mapping[str, int], weights: Mapping[str, float]) -> SampleRatio:
+    undeclared = next((arm for arm in sorted(sizes) if arm not in weights), None)
+    if undeclared is not None:
         raise InputError(
-            f"weights name no arm {undeclared[0]!r}, to which {sizes[undeclared[0]]:,} are assigned: "
+            f"weights name no arm {undeclared!r}, to which {sizes[undeclared]:,} are assigned: "
             "give it a weight, 0 where it was to have nobody"
         )
-    return sample_ratio([sizes[arm] for arm in weights], list(weights.values()))
+    return sample_ratio([sizes.get(arm, 0) for arm in weights], list(weights.values()))

@@ -19,7 +19,7 @@ from evalr.tallies.tally import Entry
 from evalr.verdicts import V
 
 if TYPE_CHECKING:
-    from evalr.summaries.comparing import Comparison
+    from evalr.summaries.two_arms import TwoArms
 
 _LARGEST = 1e100
 """Sums of squares of larger numbers leave the range of floating point."""
@@ -124,8 +124,8 @@ class Mean(Summary[V]):
             worth=None if self.weight is None else moments.kish,
         )
 
-    def _compare(self, treatment: Entry[Any], control: Entry[Any], level: float, interval: str) -> Comparison:
-        from evalr.summaries.comparing import compared_means
+    def _compare(self, treatment: Entry[Any], control: Entry[Any], level: float, interval: str) -> TwoArms:
+        from evalr.summaries.two_arms import compared_means
 
         arms = (treatment.cells, control.cells)
         first, second = arms if self.fold is None else (_fold(each)[0] for each in arms)

@@ -22,7 +22,7 @@ from evalr.tallies.tally import Entry
 from evalr.verdicts import V
 
 if TYPE_CHECKING:
-    from evalr.summaries.comparing import Comparison
+    from evalr.summaries.two_arms import TwoArms
 
 
 _HIT_OR_MISS = ("any", "all", "flip")
@@ -134,8 +134,8 @@ class Rate(Summary[V]):
             bounds=(0.0, 1.0) if entry.unknown_weight else share_bounds(moments.y, moments.m, entry.unknown),
         )
 
-    def _compare(self, treatment: Entry[Any], control: Entry[Any], level: float, interval: str) -> Comparison:
-        from evalr.summaries.comparing import compared_means, compared_rates
+    def _compare(self, treatment: Entry[Any], control: Entry[Any], level: float, interval: str) -> TwoArms:
+        from evalr.summaries.two_arms import compared_means, compared_rates
 
         if self.fold is None:
             units = (treatment.counted, control.counted)

@@ -29,7 +29,7 @@ from evalr.verdicts import NO_VERDICT, Duplicates, Result, V, Verdict, about_of,
 
 if TYPE_CHECKING:
     from evalr.estimates.lift import Lift
-    from evalr.summaries.comparing import Comparison
+    from evalr.summaries.two_arms import TwoArms
 
 PENDING = "pending"
 UNKNOWN = "unknown"
@@ -333,7 +333,7 @@ class Summary(ABC, Generic[V]):
     def _estimate(self, entry: Entry[Any], terms: Terms) -> Estimate:
         """The number that the entry's cells give, with its account."""
 
-    def _compare(self, treatment: Entry[Any], control: Entry[Any], level: float, interval: str) -> Comparison:
+    def _compare(self, treatment: Entry[Any], control: Entry[Any], level: float, interval: str) -> TwoArms:
         """How far apart two arms are."""
         raise InputError(f"summary {self.name!r} does not say how two arms are compared")
 

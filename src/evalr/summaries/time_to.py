@@ -22,7 +22,7 @@ from evalr.tallies.tally import Entry
 from evalr.verdicts import V
 
 if TYPE_CHECKING:
-    from evalr.summaries.comparing import Comparison
+    from evalr.summaries.two_arms import TwoArms
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ class TimeTo(Summary[V]):
         end = array("b", map(codes.get, columns.end, repeat(COMPETING)))
         return lambda entry: entry.cells.extend(after, end, clusters)
 
-    def _compare(self, treatment: Entry[Any], control: Entry[Any], level: float, interval: str) -> Comparison:
-        from evalr.summaries.comparing import compared_times
+    def _compare(self, treatment: Entry[Any], control: Entry[Any], level: float, interval: str) -> TwoArms:
+        from evalr.summaries.two_arms import compared_times
 
         within = None if self.within is None else _length(self.within)
         arms = (_durations(treatment), _durations(control))

@@ -32,7 +32,7 @@ BELOW_ZERO = "a mean that may be below 0 has no relative lift"
 NO_QUANTILES = "typical times are not subtracted: compare shares at a time, with within="
 
 
-class Comparison(NamedTuple):
+class TwoArms(NamedTuple):
     """What a summary finds of two arms."""
 
     difference: Difference
@@ -46,7 +46,7 @@ class Comparison(NamedTuple):
     """Sums by cluster, where an arm's value is a ratio of such."""
 
 
-def compared_rates(sums: tuple[Counts, Counts], units: Units, level: float, interval: str) -> Comparison:
+def compared_rates(sums: tuple[Counts, Counts], units: Units, level: float, interval: str) -> TwoArms:
     """Two rates, each hits over total by cluster."""
     treatment, control = (each.moments() for each in sums)
     shared = sums[0].shared_with(sums[1])
@@ -57,12 +57,12 @@ def compared_rates(sums: tuple[Counts, Counts], units: Units, level: float, inte
     else:
         raise InputError(f"interval={interval!r}: {choice_words(interval, (*DIFFERENCE_METHODS, *REFLEXIO_RULES))}")
     relative = relative_lift(treatment, control, shared=shared, level=level, units=units)
-    return Comparison(difference, relative, "points", (-1.0, 1.0), shared.clusters, sums)
+    return TwoArms(difference, relative, "points", (-1.0, 1.0), shared.clusters, sums)
 
 
 def compared_means(
     sums: tuple[Counts, Counts], bounds: tuple[float, float] | None, unit: Unit, level: float, interval: str
-) -> Comparison:
+) -> TwoArms:
     """Two means, each a weighted sum over its weights by cluster."""
     if interval != "mover":
         raise InputError(f"interval={interval!r} is for rates: means are compared by 'mover', the default")
@@ -70,7 +70,7 @@ def compared_means(
     shared = sums[0].shared_with(sums[1])
     difference = mean_difference(treatment, control, bounds=bounds, shared=shared, level=level)
     limits = (-math.inf, math.inf) if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
-    return Comparison(
+    return TwoArms(
         difference, _relative_mean(treatment, control, shared, bounds, level), unit, limits, shared.clusters, sums
     )
 
@@ -93,20 +93,20 @@ def compared_times(
     unit: Unit,
     level: float,
     interval: str,
-) -> Comparison:
+) -> TwoArms:
     """Two shares ended (or still open) by a time."""
     if interval != "mover":
         raise InputError(f"interval={interval!r} is for rates: shares at a time are compared by 'mover', the default")
     pairs = durations[0].shared_with(durations[1])
     if within is None:
         nothing = Difference(None, no_interval(NO_QUANTILES), None, "none")
-        return Comparison(nothing, nothing, unit, (-math.inf, math.inf), len(pairs), None)
+        return TwoArms(nothing, nothing, unit, (-math.inf, math.inf), len(pairs), None)
     first, second = (incidence(*each.arrays(), at=within, level=level, unit=unit) for each in durations)
     correlation = _correlation(durations, (first, second), pairs, within)
     difference = incidence_difference(first, second, level=level, correlation=correlation)
     relative = incidence_ratio(first, second, level=level, correlation=correlation, still_open=still_open)
     difference = difference.mirrored() if still_open else difference
-    return Comparison(difference, relative, "points", (-1.0, 1.0), len(pairs), None)
+    return TwoArms(difference, relative, "points", (-1.0, 1.0), len(pairs), None)
 
 
 def _correlation(
