@@ -163,9 +163,7 @@ def _check_declared(counts: Mapping[str, int], weights: Mapping[str, float]) -> 
         )
 
 
-def _evaluated(
-    text: str, order: tuple[str, ...] | None, assigned: Users, counts: Mapping[str, int]
-) -> dict[str, int]:
+def _evaluated(text: str, order: tuple[str, ...] | None, assigned: Users, counts: Mapping[str, int]) -> dict[str, int]:
     seen = _by_arm(text, "--evaluated", order, assigned)
     for arm in {**counts, **seen}:
         if arm not in seen or arm not in counts:

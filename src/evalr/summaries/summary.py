@@ -194,7 +194,8 @@ class Summary(ABC, Generic[V]):
                 large as the weights make likely, and that they lost equal shares.
             weights: of the split, by arm: `{"treatment": 0.9, "control": 0.1}`.
             before: the same users' results from before they were assigned, or a tally of them, also of another rate or
-                mean: what they did then is taken off (CUPED), which narrows the interval.
+                mean: what they did then is taken off (CUPED), which narrows the interval. That they are from before is
+                checked where results have times; tallies have none.
             planned: how many clusters, both arms together, are planned for; the interval for those who look every day
                 is narrowest there. Say it before the first look.
             interval: of the difference: "mover" (Newcombe's for independent rows), "mover_cr1", "agresti_caffo",
