@@ -376,7 +376,7 @@ def test_other_arms_are_there_beside_the_two_and_a_million_of_them_are_not(made:
 def test_without_being_told_of_an_assignment_at_random_a_difference_is_observational(made: Maker) -> None:
     results = counted(made, 60, 100, "treatment") + counted(made, 50, 100, "control")
     assert completion.lift(results).flags == ("observational",)
-    assert "observational: nothing says" in str(completion.lift(results))
+    assert "observational: arms are not known" in str(completion.lift(results))
     assert completion.lift(results, randomised=True).flags == ()
 
 

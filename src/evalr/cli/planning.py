@@ -237,7 +237,8 @@ def _of_log(found: Estimate) -> tuple[float, Rows]:
             "--rate, --per-user and --icc"
         )
     per_user, effect = total / found.clusters, max(1.0, variance * total / (rate * (1 - rate)))
-    words = f"rows as in the log ({found.counted_words()}): {_of(per_user)}, a design effect of {number_words(effect)}"
+    measured = f"{_of(per_user)}, a design effect of {number_words(effect)}"
+    words = f"rate and rows as in the whole log, all arms together ({found.counted_words()}): {measured}"
     few = (f"{found.clusters} users are few to measure a design effect with",)
     return rate, Rows(
         per_user=per_user, effect=effect, words=words, notes=few if "low_confidence" in found.flags else ()

@@ -38,6 +38,10 @@ class WinTest:
         against = f"{ended_words(self.wins, 'win')} against {ended_words(self.losses, 'loss')}"
         return with_p(against, self.p)
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        # What a notebook shows; the repr has every digit.
+        printer.text(str(self))
+
     def to_dict(self) -> dict[str, Any]:
         """Every field."""
         return asdict(self)

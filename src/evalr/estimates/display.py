@@ -31,6 +31,7 @@ _RULES = (
     "td.within {padding-left: 1.8em}",
     ".aside {opacity: .7}",
     "p {padding: 0 .5em; max-width: 70em}",
+    ".notice {font-weight: 600}",
 )
 _STYLE = "".join(f".evalr.evalr {rule}" for rule in _RULES)
 
@@ -85,6 +86,11 @@ def _cells(row: Line | str) -> str:
 def paragraph(text: str) -> str:
     """A text above or below a table."""
     return f'<p class="aside">{html.escape(text)}</p>'
+
+
+def notice(text: str) -> str:
+    """A text that is to be read before what stands below it."""
+    return f'<p class="notice">{escaped(text)}</p>'
 
 
 def shown(*parts: str) -> str:

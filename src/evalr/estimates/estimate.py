@@ -175,7 +175,8 @@ class Estimate:
         printer.text(str(self))
 
     def _repr_html_(self) -> str:
-        return display.shown(display.table("", self.level, [display.line(self.name, self)]))
+        title = self.name if self.reading is None else f"{self.name}: {self.reading}"
+        return display.shown(display.table("", self.level, [display.line(title, self)]))
 
 
 class Groups(Mapping[str | None, Estimate]):
@@ -250,6 +251,8 @@ class Groups(Mapping[str | None, Estimate]):
         rows: list[display.Line | str] = [*(display.line(title, estimate) for title, estimate in groups), *notes]
         level = next((estimate.level for estimate in self.values()), USUAL_LEVEL)
         caption = next((estimate.name for estimate in self.values()), None)
+        reading = next((estimate.reading for estimate in self.values()), None)
+        caption = caption if reading is None else f"{caption}: {reading}"
         return display.shown(display.table(self.by, level, rows, caption=caption))
 
 

@@ -18,7 +18,8 @@ from evalr.quoting import safe_text
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-OBSERVATIONAL = "observational: nothing says that arms were assigned at random, so other causes may set them apart"
+OBSERVATIONAL = "observational: arms are not known to be assigned at random"
+"""What the flag of that name says in full."""
 MISMATCH = "sample_ratio_mismatch"
 UNEVEN = "uneven_coverage"
 
@@ -69,6 +70,14 @@ class Allocation:
             "evaluated without an assignment": self.unassigned,
         }
         return notes + [f"{count:,} {words}" for words, count in counts.items() if count]
+
+    def __str__(self) -> str:
+        """One line to paste."""
+        return " · ".join(self.notes())
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        # What a notebook shows; the repr has every digit.
+        printer.text(str(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +170,13 @@ class Lift:
 
     def __str__(self) -> str:
         """One line to paste."""
-        return " · ".join([*self._numbers(), *self.notes()])
+        first, *others = self._numbers()
+        return " · ".join([first, *self.warnings(), *others, *self.notes()])
+
+    def warnings(self) -> list[str]:
+        """What is to be read before the numbers: the flags, in words."""
+        words = {"observational": OBSERVATIONAL}
+        return [words.get(flag, safe_text(flag.replace("_", " "))) for flag in self.flags]
 
     def _numbers(self) -> list[str]:
         arms = {self.treatment_arm: self.treatment, self.control_arm: self.control}
@@ -190,11 +205,7 @@ class Lift:
         if self.difference.left_out:
             left_out = ", ".join(f"{count:,} {safe_text(reason)}" for reason, count in self.difference.left_out.items())
             notes.append(f"left out of the two arms: {left_out}{self._reach()}")
-        if self.allocation is not None:
-            notes += self.allocation.notes()
-        flags = [flag for flag in self.flags if flag != "observational"]
-        notes += [safe_text(flag.replace("_", " ")) for flag in flags]
-        return notes if self.randomised else [*notes, OBSERVATIONAL]
+        return notes if self.allocation is None else notes + self.allocation.notes()
 
     def _reach(self) -> str:
         bounds, unit = self.difference.bounds, self.difference.unit
@@ -256,7 +267,8 @@ class Lift:
             rows.append(line._replace(counted="", asides=tuple(_own_words(estimate))) if compared else line)
         notes = [p_words(self.p)] if self.p is not None else []
         rows += notes + self.notes()
-        return display.shown(display.table("arm", self.difference.level, rows, caption=f"{self.name} lift"))
+        table = display.table("arm", self.difference.level, rows, caption=f"{self.name} lift")
+        return display.shown(*map(display.notice, self.warnings()), table)
 
 
 def _number(name: str, estimate: Estimate) -> str:

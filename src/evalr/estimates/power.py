@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evalr.errors import InputError
 from evalr.estimates.interval import normal_quantile
@@ -25,6 +25,10 @@ class Needed(NamedTuple):
     def __str__(self) -> str:
         return f"{math.ceil(self.treatment):,} in treatment, {math.ceil(self.control):,} in control"
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        # What a notebook shows; the repr has every digit.
+        printer.text(str(self))
+
 
 class Detectable(NamedTuple):
     """The smallest differences that are seen with the power asked for; None where there is no room for one."""
@@ -35,6 +39,10 @@ class Detectable(NamedTuple):
     def __str__(self) -> str:
         increase = "no increase" if self.increase is None else value_words(self.increase, "points")
         return f"{increase}, {'no decrease' if self.decrease is None else value_words(-self.decrease, 'points')}"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        # What a notebook shows; the repr has every digit.
+        printer.text(str(self))
 
 
 def users_needed(

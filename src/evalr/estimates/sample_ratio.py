@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evalr.errors import InputError
 from evalr.estimates.p_values import binomial_p, chi_square_p, hypergeometric_p
@@ -40,6 +40,10 @@ class SampleRatio(NamedTuple):
     def __str__(self) -> str:
         found = [] if self.p is None else [f"{p_words(self.p)} ({self.method})"]
         return f"{'alarm' if self.alarm else 'no alarm'}: {', '.join([*found, *filter(None, [self.reason])])}"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        # What a notebook shows; the repr has every digit.
+        printer.text(str(self))
 
 
 def sample_ratio(assigned: Sequence[int], weights: Sequence[float]) -> SampleRatio:

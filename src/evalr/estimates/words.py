@@ -136,6 +136,9 @@ def plural(noun: str) -> str:
     return noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")
 
 
+_MOST_CHOICES = 50
+
+
 def choice_words(name: str, known: Iterable[str]) -> str:
     """`there are: completion, waits; did you mean 'waits'?`: what to choose from, for a name that is none of it."""
     from difflib import get_close_matches
@@ -143,7 +146,8 @@ def choice_words(name: str, known: Iterable[str]) -> str:
     names = list(known)
     close = get_close_matches(name, names, n=1)
     meant = f"; did you mean {close[0]!r}?" if close else ""
-    return f"there are: {', '.join(names) or 'none'}{meant}"
+    more = f" and {len(names) - _MOST_CHOICES:,} more" if len(names) > _MOST_CHOICES else ""
+    return f"there are: {', '.join(names[:_MOST_CHOICES]) or 'none'}{more}{meant}"
 
 
 def method_words(method: str) -> str:
