@@ -97,3 +97,5 @@ def test_verdicts_of_no_installed_measure_are_named(tmp_path: Path, capsys: pyte
     code, _, err = run(capsys, str(tmp_path / "own.jsonl"), str(tmp_path / "own.jsonl"))
     assert code == 2
     assert "'Own' is of no installed measure" in err
+    assert "the command knows" in err
+    assert "in Python" in err

@@ -53,6 +53,7 @@ def test_a_bar_is_read_in_the_unit_of_the_estimate(text: str, unit: str, bar: fl
         ("-0.1", "share"),
         ("120%", "share"),
         ("5m", "share"),
+        ("20pp", "share"),
         ("300", "seconds"),
         ("50%", "turns"),
         ("nan", "share"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -253,6 +254,10 @@ def test_a_run_of_failures_alone_is_undefined_and_says_why() -> None:
     assert (row.difference.value, row.difference.status, row.p) == (None, "undefined", None)
     assert row.difference.left_out == {"failed after": 3}
     assert row.difference.bounds == pytest.approx((-2 / 3, 1 / 3))
+    assert row.difference.reason == "nothing after counts, 3 failed: x (3)"
+    assert "nothing after counts, 3 failed: x (3)" in str(compare(hits([1, 0, 1]), broken, rate).gate("hits > -5pp"))
+    both = compare(broken, [], rate)["hits"].difference.reason
+    assert both == "nothing before counts, 3 failed: x (3); nothing after counts"
 
 
 def test_alike_pairs_never_have_an_interval_without_width() -> None:
@@ -464,10 +469,10 @@ def gated(low: float, high: float) -> Comparison:
     [
         ("hits > -0.02", 0),
         ("hits>-2pp", 0),
-        ("hits >= -1%", 0),
-        ("hits > -1%", 1),
+        ("hits >= -1pp", 0),
+        ("hits > -1pp", 1),
         ("hits > 0", 1),
-        ("hits < 50%", 0),
+        ("hits < 50pp", 0),
         ("hits < 0.3", 1),
     ],
 )
@@ -505,6 +510,8 @@ def test_all_conditions_must_pass_and_the_worst_says_the_code() -> None:
         (("hits > soon",), "'soon' is not a number"),
         (("hits > nan",), "'nan' is not a number"),
         (("hits > 2",), "from -1 to 1"),
+        (("hits > -5%",), "write -5pp for points"),
+        (("hits > -5%pp",), "is not a number"),
     ],
 )
 def test_a_gate_that_cannot_be_read_is_refused(conditions: tuple[str, ...], message: str) -> None:
@@ -540,6 +547,27 @@ def test_frames_and_html() -> None:
     assert "<b>" not in shown
     assert html.escape("<b>") in shown
     assert "\u202e" not in shown + str(found)
+
+
+def test_numbers_of_the_table_are_aligned_under_their_names() -> None:
+    found = compare(*changed(10, 3, 30), [rate, replace(rate, name="other")])
+    rows = [
+        re.findall(r"<t[hd]([^>]*)>(.*?)</t[hd]>", row) for row in re.findall("<tr>(.*?)</tr>", found._repr_html_())
+    ]
+    heads = [text for _, text in rows[0]]
+    assert heads == ["measure", "before", "after", "difference", "95% interval", "p", "counted"]
+    for row in rows:
+        assert ["right" in look for look, _ in row] == [False, True, True, True, True, True, False]
+    first = dict(zip(heads, (text for _, text in rows[1]), strict=True))
+    assert (first["p"], first["counted"]) == ("0.057 (adjusted 0.115)", "30 pairs · 10 gained, 3 lost")
+
+
+def test_without_summaries_those_of_installed_measures_that_both_have_are_compared() -> None:
+    found = compare(run(0.5), run(0.8))
+    assert list(found) == ["completion", "completion_quality"]
+    assert list(compare(run(0.5).results, run(0.8).results)) == list(found)
+    with pytest.raises(InputError, match=r"share no rate or mean .*Hit and TaskCompletion.*Rate\("):
+        compare(hits([1]), run(0.5))
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from("abc")), max_size=15))

@@ -20,13 +20,14 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from evalr import DatasetError, Fallback, FunctionEvaluator, HandOff, InputError, Mean, Rate, Skip, Verdict
+from evalr import DatasetError, Failure, Fallback, FunctionEvaluator, HandOff, InputError, Mean, Rate, Skip, Verdict
 from evalr.inputs import About, Session
 from evalr.labels import Dataset, Example
 from evalr.logs import read
 from evalr.measures import TaskCompletion, Transcript, Turn, completion_rate
 from evalr.runs import Budget, Experiment, Limiter, Retry, Trial, compare, experiment, experiment_sync
 from evalr.runs.code_versions import code_version
+from evalr.runs.reasons import reason_lines
 from evalr.runs.tasks import Output
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
@@ -562,6 +563,7 @@ def test_the_table_has_a_row_for_each_example(tmp_path: Path) -> None:
     assert str(found) == (
         f"some · 3 examples of some ({found.dataset_hash[:12]}) · task some@1 · judged by completion@1 · "
         "2 verdicts, 1 failed · cost unknown\n"
+        "1 failed: task some failed: ValueError: x (1)\n"
         "example  completion.completed  completion.quality\n"
         "e0       True                  4\n"
         "e1       True                  4\n"
@@ -595,6 +597,31 @@ def test_a_long_table_is_cut_and_says_so_and_frames_have_all() -> None:
     found = experiment_sync(dataset(30), answer, judge)
     assert str(found).endswith("and 10 more examples; to_frame() has them all")
     assert list(found.to_frame()["example"]) == [f"e{n}" for n in range(30)]
+
+
+def test_an_experiment_says_why_there_are_no_verdicts() -> None:
+    def wrong(trial: Trial) -> Match:
+        number = int(str(trial.input.id)[1:])
+        if number == 9:
+            raise ValueError("<b>\u202e" + "x" * 500)
+        return trial.label if number < 6 else [][number]  # type: ignore[attr-defined]
+
+    found = experiment_sync(dataset(), answer, FunctionEvaluator("match", "1", wrong, Trial, Match))
+    line = str(found).split("\n")[1]
+    assert line.startswith("10 failed: AttributeError: 'Trial' object has no attribute 'label' (6), IndexError: ")
+    assert (len(line) < 400, "(3)" in line, "(1)" in line, "\u202e" not in line) == (True, True, True, True)
+    assert html.escape("object has no attribute 'label' (6)") in found._repr_html_()
+    assert "<b>" not in found._repr_html_()
+
+
+def test_the_commonest_reasons_are_named_and_others_counted() -> None:
+    results = [Failure(f"kind {n}") for n in range(5) for _ in range(5 - n)] + [Skip("not today"), HandOff("{people}")]
+    assert reason_lines(results) == [
+        "15 failed: kind 0 (5), kind 1 (4), kind 2 (3), 2 other reasons (3)",
+        "1 skipped: not today (1)",
+        "1 handed off: {people} (1)",
+    ]
+    assert reason_lines([Verdict(Match(match=True), "match")]) == []
 
 
 def test_html_is_escaped() -> None:
@@ -636,7 +663,7 @@ def test_an_experiment_is_read_back_as_it_was(tmp_path: Path) -> None:
             "line 1: 'Other' is of no installed measure",
         ),
         (lambda lines: [lines[0].replace('"repeats"', '"repeat"'), *lines[1:]], "line 1: 'repeats' is missing"),
-        (lambda lines: lines[1:], "line 1: no header of a experiment"),
+        (lambda lines: lines[1:], 'line 1: no header with "type": "experiment"'),
     ],
 )
 def test_damage_names_the_line(tmp_path: Path, change: Any, message: str) -> None:

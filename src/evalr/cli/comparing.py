@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalr.cli.listing import summaries_by_name
 from evalr.errors import InputError
 from evalr.estimates.words import choice_words
 from evalr.runs import Comparison, Experiment, Gate, compare
-from evalr.summaries import Mean, Rate, Summary
 
 CORRECTIONS = {"holm": "holm", "bh": "bh", "none": None}
 
@@ -23,15 +21,7 @@ def compared(before: str, after: str, *, correction: str, **options: Any) -> Com
     if correction not in CORRECTIONS:
         raise InputError(f"--correction={correction}: {choice_words(correction, CORRECTIONS)}")
     runs = Experiment.load(before), Experiment.load(after)
-    summaries = [named.summary for named in summaries_by_name().values() if _in_both(named.summary, runs)]
-    if not summaries:
-        raise InputError(f"{before} and {after} share no rate or mean of an installed measure")
-    return compare(*runs, summaries, correction=CORRECTIONS[correction], **options)  # type: ignore[arg-type]
-
-
-def _in_both(summary: Summary[Any], runs: tuple[Experiment, Experiment]) -> bool:
-    comparable = isinstance(summary, Rate | Mean) and (summary.fold is None or summary.per == "id")
-    return comparable and all(any(issubclass(kind, summary.of) for kind in run.evaluators.values()) for run in runs)
+    return compare(*runs, correction=CORRECTIONS[correction], **options)  # type: ignore[arg-type]
 
 
 def comparison_lines(found: Comparison, gate: Gate | None) -> list[str]:

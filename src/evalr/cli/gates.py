@@ -23,6 +23,8 @@ def read_bar(text: str, estimate: Estimate) -> float:
     if estimate.unit == "seconds":
         return read_length(text).total_seconds()
     percent = text.endswith("%")
+    if text.endswith("pp"):
+        raise InputError(f"{estimate.name}: {text} would be a difference in points: write a bar such as 20% or 0.2")
     try:
         number = float(text.removesuffix("%"))
     except ValueError:

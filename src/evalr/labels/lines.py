@@ -134,7 +134,7 @@ def numbered_lines(path: Path, content: bytes) -> Iterator[tuple[int, dict[str, 
 def check_header(path: Path, fields: dict[str, Any], what: str, format_version: int) -> None:
     """Raise DatasetError where the first line of a file is no header of that kind and format."""
     if fields.get("type") != what:
-        raise DatasetError(f'{path}, line 1: no header of a {what} ("type": "{what}"); the file is something else')
+        raise DatasetError(f'{path}, line 1: no header with "type": "{what}"; the file is something else')
     found = fields.get("format")
     if found != format_version:
         raise DatasetError(

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from evalr.errors import InputError, MixedVersionsError
 from evalr.estimates.estimate import Estimate, Status
 from evalr.estimates.many import benjamini_hochberg, holm
-from evalr.quoting import quoted
+from evalr.measures.measure import installed_measures
+from evalr.quoting import quoted, safe_text
 from evalr.runs.comparison import Comparison, Correction, PairedDifference
 from evalr.runs.experiments import Experiment
 from evalr.runs.paired import Found, paired
@@ -25,9 +26,10 @@ from evalr.runs.pairing import (
     cluster_word,
     difference_bounds,
 )
+from evalr.runs.reasons import reason_lines
 from evalr.summaries import Key, Mean, Rate, Summary
 from evalr.summaries.summary import LOW_CONFIDENCE_UNDER
-from evalr.verdicts import Duplicates
+from evalr.verdicts import Duplicates, Result
 
 _ADJUSTED = {"holm": holm, "bh": benjamini_hochberg}
 
@@ -35,7 +37,7 @@ _ADJUSTED = {"holm": holm, "bh": benjamini_hochberg}
 def compare(
     before: Compared,
     after: Compared,
-    summaries: Summary[Any] | Sequence[Summary[Any]],
+    summaries: Summary[Any] | Sequence[Summary[Any]] | None = None,
     *,
     cluster: Key | None = None,
     correction: Correction | None = "holm",
@@ -58,7 +60,8 @@ def compare(
     Args:
         before: the first run.
         after: the second.
-        summaries: one or several, rates or means.
+        summaries: one or several, rates or means; by default those of the installed measures that both runs have
+            verdicts of, as the command takes them.
         cluster: what the interval is computed over: by default the example's group, else its user, where it has one;
             "id" takes each example for itself. A cluster named here must be known of every result.
         correction: how p is adjusted for several summaries: "holm" (no false finding at all, for gates), "bh" (few
@@ -70,13 +73,17 @@ def compare(
         mix_datasets: compare experiments over different datasets, by the examples that are the same in both.
 
     Raises:
-        InputError: the experiments are of different datasets, an example has no id, or a summary cannot be compared.
+        InputError: the experiments are of different datasets, an example has no id, a summary cannot be compared, or
+            none was named and the runs share none.
         MixedVersionsError: the runs were judged by different evaluators or versions.
         DuplicateError: see `duplicates`.
     """
-    several = list(summaries) if isinstance(summaries, Sequence) else [summaries]
-    _check(several, correction)
     sides = Side.of(before), Side.of(after)
+    if summaries is None:
+        several = _shared(*sides)
+    else:
+        several = list(summaries) if isinstance(summaries, Sequence) else [summaries]
+    _check(several, correction)
     changed = _changed(before, after, mix_datasets=mix_datasets)
     naming = Naming.of(*sides)
     asked = _Asked(naming, cluster, level, duplicates, mix_versions, changed)
@@ -92,6 +99,26 @@ def compare(
         only_after=tuple(naming.shown(name) for name in ids[1] if name not in ids[0]),
         changed=tuple(name for name in ids[0] if name in changed),
     )
+
+
+def _shared(before: Side, after: Side) -> list[Summary[Any]]:
+    """The rates and means of the installed measures that both runs have verdicts of."""
+    sides = before.verdict_types(), after.verdict_types()
+    found: list[Summary[Any]] = [
+        summary
+        for measure in installed_measures().loaded.values()
+        for summary in measure.summaries(**measure.settings)
+        if isinstance(summary, Rate | Mean) and (summary.fold is None or summary.per == "id")
+        if all(any(issubclass(kind, summary.of) for kind in kinds) for kinds in sides)
+    ]
+    if not found:
+        named = " and ".join(", ".join(sorted(kind.__name__ for kind in kinds)) or "none" for kinds in sides)
+        raise InputError(
+            f"the runs share no rate or mean of an installed measure (their verdict types: {safe_text(named)}): pass "
+            "summaries in Python, such as compare(before, after, Rate('good', of=Good, hits=lambda v: v.good)); the "
+            "command compares what `evalr measures` lists"
+        )
+    return found
 
 
 def _check(summaries: list[Summary[Any]], correction: object) -> None:
@@ -152,7 +179,8 @@ class _Asked(NamedTuple):
 
 
 def _compared(summary: Summary[Any], sides: tuple[Side, Side], asked: _Asked) -> PairedDifference:
-    before, after = (account_of(summary, side.results_for(summary), asked.naming, asked.duplicates) for side in sides)
+    results = [side.results_for(summary) for side in sides]
+    before, after = (account_of(summary, each, asked.naming, asked.duplicates) for each in results)
     mixed = _mixed(summary, before.versions, after.versions, allowed=asked.mix_versions)
     both = [name for name in before.values if name in after.values and name not in asked.changed]
     cluster_of = cluster_reader_of(asked.cluster)
@@ -165,13 +193,16 @@ def _compared(summary: Summary[Any], sides: tuple[Side, Side], asked: _Asked) ->
     bounds = None if found.ratio else difference_bounds([(before.values[name], after.values[name]) for name in both])
     flags = sorted({*before.flags, *after.flags} | ({"mixed_versions"} if mixed else set()))
     unit = summary.estimate([]).unit
+    difference = _estimate(found, pairs, asked)
+    if difference.value is None:
+        difference = replace(difference, reason=_why_nothing((before, after), results) or difference.reason)
     return PairedDifference(
         name=summary.name,
         before=found.before,
         after=found.after,
         unit=unit,
         difference=replace(
-            _estimate(found, pairs, asked),
+            difference,
             name=summary.name,
             unit="points" if unit == "share" else unit,
             bounds=bounds,
@@ -210,6 +241,15 @@ def _estimate(found: Found, pairs: list[Pair], asked: _Asked) -> Estimate:
         method=interval.method,
         status=status,
         reason=None if status == "ok" else interval.reason,
+    )
+
+
+def _why_nothing(sides: tuple[Account, Account], results: list[list[Result[Any]]]) -> str:
+    """Which run has nothing to count, and what its results say instead of a verdict."""
+    return "; ".join(
+        f"nothing {word} counts" + (f", {', '.join(lines)}" if (lines := reason_lines(each)) else "")
+        for word, side, each in zip(("before", "after"), sides, results, strict=True)
+        if not any(value.m for value in side.values.values())
     )
 
 

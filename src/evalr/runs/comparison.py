@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -59,16 +59,23 @@ class PairedDifference:
 
     def notes(self) -> list[str]:
         """What stands beside the numbers: p, the pairs, how many of them changed, what was left out, flags."""
-        notes = [] if self.p is None else [p_words(self.p) + self._adjusted_words()]
-        own = self.difference.notes()
-        if self.gained is not None and self.difference.n:
-            own.insert(1, f"{self.gained:,} gained, {self.lost:,} lost")
-        return notes + own
+        return ([] if self.p is None else [f"p {self._p_words()}"]) + self._counted_notes()
 
-    def _adjusted_words(self) -> str:
-        if self.adjusted_p is None:
+    def _p_words(self) -> str:
+        """`= 0.035 (adjusted 0.070)`; nothing where there is no p."""
+        if self.p is None:
             return ""
-        return f" (adjusted {p_words(self.adjusted_p).removeprefix('p ').removeprefix('= ')})"
+        words = p_words(self.p).removeprefix("p ")
+        if self.adjusted_p is None:
+            return words
+        return f"{words} (adjusted {p_words(self.adjusted_p).removeprefix('p ').removeprefix('= ')})"
+
+    def _counted_notes(self) -> list[str]:
+        """The notes but for p."""
+        notes = self.difference.notes()
+        if self.gained is not None and self.difference.n:
+            notes.insert(1, f"{self.gained:,} gained, {self.lost:,} lost")
+        return notes
 
     def to_dict(self) -> dict[str, Any]:
         """Every number, in plain types that JSON takes; those of the difference under their own names."""
@@ -153,7 +160,8 @@ class Comparison(Mapping[str, PairedDifference]):
 
         A condition passes where the limit of the printed interval clears the bar: the lower limit for > and >=, the
         upper for < and <=. Nothing passes on an undefined difference, such as one over no pairs. The bar of a share is
-        written as -0.02, -2% or -2pp, any other in the measure's unit.
+        written in points, as -2pp or -0.02 (-2% could also be 2% of the share, and is refused), any other in the
+        measure's unit.
 
         Raises:
             InputError: there is no condition, one cannot be read, or it names no measure of the comparison.
@@ -179,9 +187,10 @@ class Comparison(Mapping[str, PairedDifference]):
 
     def _repr_html_(self) -> str:
         level = next((row.difference.level for row in self.values()), USUAL_LEVEL)
-        heads = ("measure", "before", "after", "difference", f"{100 * level:g}% interval", "counted")
-        head = "".join(f"<th>{display.escaped(text)}</th>" for text in heads)
-        body = "".join(f"<tr>{_cells(row)}</tr>" for row in self.values())
+        head = _html_cells(
+            "th", ("measure", "before", "after", "difference", f"{100 * level:g}% interval", "p", "counted")
+        )
+        body = "".join(f"<tr>{_html_cells('td', _cells(row))}</tr>" for row in self.values())
         table = (
             f"<table><caption>{display.escaped(self._title())}</caption><thead><tr>{head}</tr></thead>"
             f"<tbody>{body}</tbody></table>"
@@ -189,17 +198,26 @@ class Comparison(Mapping[str, PairedDifference]):
         return display.shown(table, *(display.paragraph(note) for note in self.notes()))
 
 
-def _cells(row: PairedDifference) -> str:
+def _html_cells(tag: str, texts: Iterable[str]) -> str:
+    """Cells of one row. Between what it is about and what was counted stand numbers, aligned as such."""
+    first, *numbers, last = texts
+    right = ' style="text-align: right; white-space: nowrap"'
+    looks = ("", *(right for _ in numbers), "")
+    cells = zip(looks, (first, *numbers, last), strict=True)
+    return "".join(f"<{tag}{look}>{display.escaped(text)}</{tag}>" for look, text in cells)
+
+
+def _cells(row: PairedDifference) -> tuple[str, ...]:
     difference = row.difference
-    cells = (
+    return (
         row.name,
         value_words(row.before, row.unit),
         value_words(row.after, row.unit),
         value_words(difference.value, difference.unit),
         interval_words(difference.low, difference.high, difference.unit),
-        " · ".join(row.notes()),
+        row._p_words().removeprefix("= "),
+        " · ".join(row._counted_notes()),
     )
-    return "".join(f"<td>{display.escaped(cell)}</td>" for cell in cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +248,9 @@ class Gate:
 
 
 def _read_bar(text: str, difference: Estimate) -> float:
-    """The bar of a difference: points as -0.02, -2% or -2pp, any other number as it is."""
+    """The bar of a difference: points as -2pp or -0.02, any other number as it is."""
     sized = text.removesuffix("pp") if text.endswith("pp") else text.removesuffix("%")
+    unit = text[len(sized) :]
     try:
         number = float(sized)
     except ValueError:
@@ -239,12 +258,15 @@ def _read_bar(text: str, difference: Estimate) -> float:
     if not abs(number) < float("inf"):
         raise InputError(f"{difference.name}: the bar {text!r} is not a number: write it as in 'completion > -2pp'")
     if difference.unit != "points":
-        if sized != text:
-            raise InputError(
-                f"{difference.name} is in {difference.unit}, not a share: write the bar without {text[-1]}"
-            )
+        if unit:
+            raise InputError(f"{difference.name} is in {difference.unit}, not a share: write the bar without {unit}")
         return number
-    share = number / 100 if sized != text else number
+    if unit == "%":
+        raise InputError(
+            f"{difference.name} is a difference of shares, of which {text} could be points or a part of the share: "
+            f"write {sized}pp for points"
+        )
+    share = number / 100 if unit else number
     if not -1 <= share <= 1:
         raise InputError(
             f"{difference.name} is a difference of shares: write the bar from -1 to 1, or -100pp to 100pp, not {text}"

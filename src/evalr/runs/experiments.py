@@ -19,6 +19,7 @@ from evalr.plain import ascii_text, from_json_text, readable_text
 from evalr.quoting import quoted, safe_text
 from evalr.runs.account import RunSummary, cost_words
 from evalr.runs.lines import from_text, to_text
+from evalr.runs.reasons import reason_lines
 from evalr.runs.results_table import ResultsTable
 from evalr.verdicts import Failure, HandOff, Result, Skip, Verdict
 
@@ -122,7 +123,7 @@ class Experiment:
         return f"<Experiment {' · '.join(self._parts())}>"
 
     def __str__(self) -> str:
-        return "\n".join([" · ".join(self._parts()), str(self.table())])
+        return "\n".join([" · ".join(self._parts()), *reason_lines(self.results), str(self.table())])
 
     def _parts(self) -> list[str]:
         statuses = Counter(result.status for result in self.results)
@@ -148,7 +149,8 @@ class Experiment:
         printer.text(str(self))
 
     def _repr_html_(self) -> str:
-        return display.shown(display.paragraph(" · ".join(self._parts())), self.table().html())
+        lines = [" · ".join(self._parts()), *reason_lines(self.results)]
+        return display.shown(*map(display.paragraph, lines), self.table().html())
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """One plain dict for each example and repeat, with every field of every verdict."""
@@ -225,7 +227,7 @@ class Experiment:
             stated = header["results"]
         except KeyError as error:
             what = error.args[0]
-            hint = "of no installed measure: pass verdict_types=" if what not in _HEADER_FIELDS else "missing"
+            hint = "missing" if what in _HEADER_FIELDS else _NOT_INSTALLED
             raise DatasetError(f"{real}, line 1: {safe_text(str(what))!r} is {hint}") from None
         except (TypeError, ValueError, AttributeError) as error:
             raise DatasetError(f"{real}, line 1: a header that cannot be read ({safe_text(str(error))})") from None
@@ -238,6 +240,10 @@ class Experiment:
         return cls(**made, evaluators=evaluators, examples=examples, results=results)
 
 
+_NOT_INSTALLED = (
+    "of no installed measure: in Python, pass Experiment.load(path, verdict_types=[...]) and compare with summaries of "
+    "your own; the command knows the verdict types of installed measures alone, see `evalr measures`"
+)
 _KEPT = ("name", "dataset", "dataset_hash", "task", "task_version", "repeats")
 _HEADER_FIELDS = (*_KEPT, "evaluators", "results", "examples")
 

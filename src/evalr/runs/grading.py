@@ -20,6 +20,7 @@ from evalr.runs.families import Families, FamilyPlan, Judges
 from evalr.runs.jobs import Job
 from evalr.runs.journal import Found, Journal
 from evalr.runs.limiter import AT_ONCE, Limiter
+from evalr.runs.reasons import reason_of
 from evalr.runs.retries import Retry
 from evalr.runs.running import Run, check_timeout, limiter_for
 from evalr.runs.sharing import shared_journal
@@ -231,7 +232,7 @@ class _Request:
             return Grade(name, "skipped", nothing, {}, (), False, None, None)
         jobs = self._jobs[name]
         answered = [(job, *self._answers[job.digest]) for job in jobs if job.digest in self._answers]
-        reasons = [(status_of(job, result), _reason(result)) for job, result, _ in answered]
+        reasons = [(status_of(job, result), reason_of(result)) for job, result, _ in answered]
         reasons += [("not_done", undone)] * (len(jobs) - len(answered))
         status, reason = _together(reasons)
         served = [job for job, result, _ in answered if _is_served(job, result)]
@@ -260,12 +261,6 @@ def status_of(job: Job, result: Result[Any]) -> Status:
 def _is_served(job: Job, result: Result[Any]) -> bool:
     """Whether the cache serves it to later requests."""
     return status_of(job, result) not in ("failed", "pending")
-
-
-def _reason(result: Result[Any]) -> str | None:
-    if isinstance(result, Verdict):
-        return None
-    return result.error if isinstance(result, Failure) else result.reason
 
 
 def _together(reasons: Sequence[tuple[Status, str | None]]) -> tuple[Status, str | None]:

@@ -42,6 +42,12 @@ class Side(NamedTuple):
             return dict.fromkeys(self.experiment.examples)
         return dict.fromkeys(naming.name(_about(result)) for result in self.results)
 
+    def verdict_types(self) -> set[type]:
+        """The types of its verdicts; of an experiment, those that its evaluators give."""
+        if self.experiment is not None:
+            return set(self.experiment.evaluators.values())
+        return {type(each.value) for each in self.results if isinstance(each, Verdict)}
+
     def results_for(self, summary: Summary[Any]) -> list[Result[Any]]:
         """The results that a summary reads, those without a verdict among them."""
         if self.experiment is not None:

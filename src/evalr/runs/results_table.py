@@ -15,7 +15,8 @@ from evalr.estimates.words import count_words, number_words
 from evalr.fields import verdict_fields
 from evalr.labels.examples import GROUP
 from evalr.quoting import safe_text
-from evalr.verdicts import Failure, Result, Verdict
+from evalr.runs.reasons import reason_of
+from evalr.verdicts import Result, Verdict
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -111,7 +112,7 @@ class ResultsTable:
             if result is not None and result.about is not None:
                 row["group"] = (result.about.attributes or {}).get(GROUP)
             row[f"{label}:status"] = None if result is None else result.status
-            row[f"{label}:why"] = None if result is None else _why(result)
+            row[f"{label}:why"] = None if result is None else reason_of(result)
             for each in verdict_fields(verdict_type):
                 row[f"{label}.{each.name}"] = _value(result, each.name)
         return row
@@ -140,12 +141,6 @@ def _value(result: Result[Any] | None, name: str) -> Any:
     if isinstance(value, list):
         return [each.value if isinstance(each, Enum) else each for each in value]
     return value.value if isinstance(value, Enum) else value
-
-
-def _why(result: Result[Any]) -> str | None:
-    if isinstance(result, Verdict):
-        return None
-    return result.error if isinstance(result, Failure) else result.reason
 
 
 def _cell(results: Sequence[Result[Any]], name: str) -> str:

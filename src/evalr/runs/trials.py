@@ -19,6 +19,8 @@ class Trial(Input):
     Attributes:
         example: the example, with its `input`, and its label as `expected`.
         output: what the task returned; None where there is no task.
+        input: the example's input.
+        expected: its label: the verdict that a person expects, or None.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -26,6 +28,11 @@ class Trial(Input):
 
     example: SkipValidation[Example[Any]]
     output: SkipValidation[Any] = None
+
+    @property
+    def input(self) -> Any:
+        """The example's input."""
+        return self.example.input
 
     @property
     def expected(self) -> Any:
