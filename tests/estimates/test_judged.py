@@ -88,7 +88,8 @@ def test_a_corrected_rate_is_sound(rows: Verdicts, level: float, by_verdict: boo
     found = double_sampling(DoubleSample.of_rows(rows), level=level, by_verdict=by_verdict)
     sound(found, 0, 1)
     labels = [label for _, _, label in rows if label is not None]
-    if by_verdict:
+    constant = len({verdict for _, verdict, _ in rows}) < 2
+    if by_verdict and not constant and len(labels) < len(rows):
         assert found.labels_only.value is None
     elif labels:
         assert found.labels_only.value == pytest.approx(sum(labels) / len(labels))
@@ -215,8 +216,12 @@ def test_where_the_judge_cannot_be_used_the_labels_stand_alone_and_it_is_said(ro
     assert limits(found.interval) == limits(found.labels_only.interval)
     assert found.interval.reason == f"{reason}: labels alone"
     drawn = double_sampling(DoubleSample.of_rows(rows), by_verdict=True)
-    assert (drawn.value, drawn.interval.reason) == (None, reason)
-    assert drawn.labels_only.interval.reason == DRAWN_BY_VERDICT
+    if reason in {ALL_LABELLED, ALWAYS_THE_SAME}:
+        # a random part of all that it said
+        assert drawn == found
+    else:
+        assert (drawn.value, drawn.interval.reason) == (None, reason)
+        assert drawn.labels_only.interval.reason == DRAWN_BY_VERDICT
 
 
 def test_without_rows_or_labels_there_is_no_value() -> None:

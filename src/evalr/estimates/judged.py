@@ -175,15 +175,15 @@ def double_sampling(sample: DoubleSample, *, level: float = 0.95, by_verdict: bo
     what it failed, in whatever proportion; labels alone are then of no rate.
 
     Labels alone, with the reason, where all rows are labelled, the judge always says the same, or nothing that it
-    passed (or failed) is labelled; no value then where labels were drawn by verdict. Raises InputError for a level
-    outside 0..1.
+    passed (or failed) is labelled; in the last case no value where labels were drawn by verdict. Raises InputError for
+    a level outside 0..1.
     """
     tail(level)
     judge = _part(sample.judged, level)
     labels = _part(sample.labelled, level)
-    if by_verdict:
-        labels = Part(None, no_interval(DRAWN_BY_VERDICT))
     reason = _why_not_double(sample)
+    if by_verdict and reason not in {ALL_LABELLED, ALWAYS_THE_SAME}:
+        labels = Part(None, no_interval(DRAWN_BY_VERDICT))
     if reason:
         return _alone(labels, judge, reason)
     q, ppv, missed = (part.ratio or Fraction(0) for part in (sample.judged, sample.passed, sample.failed))
