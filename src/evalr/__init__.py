@@ -33,6 +33,7 @@ from evalr.verdicts import Duplicates, Failure, HandOff, Result, Score, Skip, Ve
 
 if TYPE_CHECKING:
     from evalr.estimates.lift import Allocation, Lift
+    from evalr.estimates.many import benjamini_hochberg, benjamini_yekutieli, holm
     from evalr.estimates.power import (
         Detectable,
         Needed,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         users_needed,
     )
     from evalr.estimates.sample_ratio import SampleRatio, coverage_by_arm, sample_ratio, sequential_sample_ratio
+    from evalr.estimates.sequential import running_p
     from evalr.reports.report import Report, report
 
 __all__ = [
@@ -97,15 +99,19 @@ __all__ = [
     "UnknownLogError",
     "Verdict",
     "WinTest",
+    "benjamini_hochberg",
+    "benjamini_yekutieli",
     "coverage_by_arm",
     "design_effect",
     "detectable",
+    "holm",
     "intraclass_correlation",
     "one_per_subject",
     "pass_k",
     "power_of",
     "report",
     "run_sync",
+    "running_p",
     "sample_ratio",
     "scores",
     "sequential_sample_ratio",
@@ -122,12 +128,16 @@ _LATER = {
     "Needed": "evalr.estimates.power",
     "Report": "evalr.reports.report",
     "SampleRatio": "evalr.estimates.sample_ratio",
+    "benjamini_hochberg": "evalr.estimates.many",
+    "benjamini_yekutieli": "evalr.estimates.many",
     "coverage_by_arm": "evalr.estimates.sample_ratio",
     "design_effect": "evalr.estimates.power",
     "detectable": "evalr.estimates.power",
+    "holm": "evalr.estimates.many",
     "intraclass_correlation": "evalr.estimates.power",
     "power_of": "evalr.estimates.power",
     "report": "evalr.reports.report",
+    "running_p": "evalr.estimates.sequential",
     "sample_ratio": "evalr.estimates.sample_ratio",
     "sequential_sample_ratio": "evalr.estimates.sample_ratio",
     "users_needed": "evalr.estimates.power",

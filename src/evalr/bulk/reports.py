@@ -38,6 +38,8 @@ def report(
     since: datetime | None = None,
     until: datetime | None = None,
     by: Key | None = None,
+    lift: tuple[str, str] | None = None,
+    randomised: bool = False,
     cluster: Key | None = None,
     level: float = 0.95,
     measures: Iterable[str | Measure] | None = None,
@@ -58,6 +60,8 @@ def report(
         since: begins the period, as for `evalr.report`.
         until: ends the period, as for `evalr.report`.
         by: what to group by, as for `evalr.report`.
+        lift: two groups to compare, as for `evalr.report`.
+        randomised: as for `evalr.report`.
         cluster: what intervals are computed over, as for `evalr.report`.
         level: of the two-sided intervals.
         measures: only these, by name or as objects; all that are installed by default.
@@ -78,6 +82,8 @@ def report(
         since=since,
         until=until,
         by=by,
+        lift=lift,
+        randomised=randomised,
         cluster=cluster,
         level=level,
         measures=measures,

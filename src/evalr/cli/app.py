@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evalr.cli.endings import UNUSABLE, QuietGroup
-from evalr.cli.texts import read_length, read_setting, read_time
+from evalr.cli.texts import read_arms, read_length, read_setting, read_time
 from evalr.errors import InputError
 from evalr.estimates.words import choice_words, count_words
 from evalr.quoting import safe_text
@@ -92,6 +92,13 @@ def report(
             metavar="KEY", help="Group by user, session, arm, kind, an attribute, or hour, day, week or month."
         ),
     ] = None,
+    lift: Annotated[
+        str | None,
+        typer.Option(metavar="ARM:ARM", help="Compare two groups, by arm or as --by says: treatment:control."),
+    ] = None,
+    randomised: Annotated[
+        bool, typer.Option("--randomised", help="Say that arms were assigned at random; else a lift is observational.")
+    ] = False,
     cluster: Cluster = None,
     level: Level = 0.95,
     measure: Annotated[
@@ -103,7 +110,7 @@ def report(
     strict: Strict = False,
 ) -> None:
     """Measure a log: every number with its interval and account."""
-    from evalr.reports.wording import ungrouped_words
+    from evalr.reports.wording import uncompared_words, ungrouped_words
 
     found = _report(
         log,
@@ -115,16 +122,18 @@ def report(
         since=since,
         until=until,
         by=by,
+        lift=None if lift is None else read_arms(lift),
+        randomised=randomised,
         cluster=cluster,
         level=level,
         strict=strict,
         processes=processes,
     )
     _print_report(found, json=json)
-    ungrouped = ungrouped_words(found)
-    if ungrouped is not None:
-        print(f"evalr: {ungrouped}", file=sys.stderr)
-        raise typer.Exit(UNUSABLE)
+    for missing in (ungrouped_words(found), uncompared_words(found)):
+        if missing is not None:
+            print(f"evalr: {missing}", file=sys.stderr)
+            raise typer.Exit(UNUSABLE)
     if found.left_out.faults and found.left_out.total == found.records:
         count = count_words(found.records, found.noun)
         print(

@@ -20,6 +20,14 @@ TIME_RULE = (
 )
 
 
+def read_arms(text: str) -> tuple[str, str]:
+    """`treatment:holdout` as the names of two arms."""
+    treatment, colon, control = text.partition(":")
+    if not (treatment and colon and control) or ":" in control:
+        raise InputError(f"{text!r} does not name two arms: write treatment:control, by the names that they have")
+    return treatment, control
+
+
 def read_length(text: str) -> timedelta:
     """`90s`, `1h30m`, `2w` as a timedelta."""
     if not _LENGTH.fullmatch(text):

@@ -36,6 +36,19 @@ def no_interval(reason: str, variance: float | None = None) -> Interval:
     return Interval(None, None, variance, "none", None, reason)
 
 
+def spread_of(interval: Interval, value: float, level: float) -> float | None:
+    """The variance of a normal estimate whose interval reaches as far, on the side where it is longer.
+
+    The variance as measured is 0 where nobody fails, and too small just where the estimate is too high. This is not,
+    and what is planned by it or made to hold for many looks is never narrower than the interval itself. None without
+    both limits.
+    """
+    if interval.low is None or interval.high is None:
+        return None
+    error = max(value - interval.low, interval.high - value) / normal_quantile(level)
+    return error * error
+
+
 def tail(level: float) -> float:
     """The probability above the upper limit of a two-sided interval. Raises InputError outside 0..1."""
     if not isinstance(level, int | float):

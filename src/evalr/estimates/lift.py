@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from evalr.errors import InputError
 from evalr.estimates import display
 from evalr.estimates.estimate import USUAL_LEVEL, Estimate, Groups, frame
+from evalr.estimates.interval import Interval, normal_quantile, spread_of
 from evalr.estimates.sample_ratio import SampleRatio
 from evalr.estimates.words import count_words, interval_words, p_words, value_words
 from evalr.quoting import safe_text
@@ -88,7 +89,8 @@ class Lift:
         name: the summary's.
         treatment_arm: the name of the arm that is compared.
         control_arm: the name of the arm that it is compared with.
-        arms: one estimate for each arm, the largest others among them; untagged results are under None.
+        arms: one estimate for each arm, the 20 largest others among them; untagged results are under None.
+        other_arms: how many further arms there are.
         difference: treatment minus control, with its interval; of shares in points. `bounds` say where it could lie
             whatever the missing verdicts were.
         relative: treatment over control, minus 1.
@@ -106,6 +108,7 @@ class Lift:
     treatment_arm: str
     control_arm: str
     arms: Groups
+    other_arms: int
     difference: Estimate
     relative: Estimate
     p: float | None
@@ -140,55 +143,55 @@ class Lift:
     def detectable(self, power: float = 0.8) -> float | None:
         """The smallest true difference that is seen with that power, as large as the arms are now.
 
-        `(z_a + z_b)` standard errors of the difference, cluster-robust ones where rows are clustered. It is what to
-        quote beside a difference that is not significant. None where the variance is not known, or 0, as while all in
-        one arm are alike.
+        `(z_a + z_b)` standard errors, as large as the interval of the difference says. It is what to quote beside a
+        difference that is not significant. None without an interval.
 
         Raises:
             InputError: a power not between that of chance and 1.
         """
-        level, variance = self.difference.level, self.difference.variance
+        level, error = self.difference.level, self._error()
         if not (1 - level) / 2 < power < 1:
             raise InputError(f"power lies between that of chance, {(1 - level) / 2:.3g}, and 1, not {power}")
-        if not variance:
-            return None
-        normal = NormalDist()
-        return (normal.inv_cdf((1 + level) / 2) + normal.inv_cdf(power)) * math.sqrt(variance)
+        return None if error is None else (normal_quantile(level) + NormalDist().inv_cdf(power)) * error
 
     def power(self, effect: float) -> float | None:
         """The chance that a true difference of `effect` is seen, as large as the arms are now.
 
         For an effect that was of interest before the data: that of the observed difference says no more than p does.
-        None as for `detectable`.
         """
-        variance = self.difference.variance
-        if not variance:
+        error = self._error()
+        if error is None:
             return None
-        normal = NormalDist()
-        away, q = effect / math.sqrt(variance), normal.inv_cdf((1 + self.difference.level) / 2)
+        normal, away, q = NormalDist(), effect / error, normal_quantile(self.difference.level)
         return normal.cdf(away - q) + normal.cdf(-away - q)
+
+    def _error(self) -> float | None:
+        found = self.difference
+        if found.value is None:
+            return None
+        spread = spread_of(Interval(found.low, found.high, None, found.method, None), found.value, found.level)
+        return None if spread is None else math.sqrt(spread)
 
     def __str__(self) -> str:
         """One line to paste."""
-        first, *others = self._numbers()
-        return " · ".join([first, *self.warnings(), *others, *self.notes()])
-
-    def warnings(self) -> list[str]:
-        """What is to be read before the numbers: the flags, in words."""
-        words = {"observational": OBSERVATIONAL}
-        return [words.get(flag, safe_text(flag.replace("_", " "))) for flag in self.flags]
-
-    def _numbers(self) -> list[str]:
         arms = {self.treatment_arm: self.treatment, self.control_arm: self.control}
         compared = " v ".join(f"{safe_text(arm)} {_with_count(estimate)}" for arm, estimate in arms.items())
-        lines = [_number(f"{self.name} lift", self.difference), compared]
+        return " · ".join([_number(f"{self.name} lift", self.difference), compared, *self.beside()])
+
+    def beside(self) -> list[str]:
+        """What stands beside the difference: warnings, p, the relative and the adjusted difference, and notes."""
+        words = self.warnings()
         if self.p is not None:
-            lines.append(p_words(self.p))
-        if self.relative.value is not None:
-            lines.append(_number("relative", self.relative))
-        if self.adjusted is not None and self.adjusted.value is not None:
-            lines.append(_number("adjusted by the past", self.adjusted))
-        return lines
+            words.append(p_words(self.p))
+        for name, estimate in (("relative", self.relative), ("adjusted by the past", self.adjusted)):
+            if estimate is not None and estimate.value is not None:
+                words.append(_number(name, estimate))
+        return words + self.notes()
+
+    def warnings(self) -> list[str]:
+        """What is to be known before the number is believed: the flags, in words."""
+        words = {"observational": OBSERVATIONAL}
+        return [words.get(flag, safe_text(flag.replace("_", " "))) for flag in self.flags]
 
     def notes(self) -> list[str]:
         """What stands beside the numbers: the reason where there is none, power, assignments, what was left out."""
@@ -197,6 +200,8 @@ class Lift:
         if smallest is not None:
             words = value_words(smallest, self.difference.unit).removeprefix("+")
             notes.append(f"a true difference of {words} is seen with 80% power")
+        if self.other_arms:
+            notes.append(f"{count_words(self.other_arms, 'further arm')}, not shown")
         if self.shared_clusters:
             notes.append(f"{count_words(self.shared_clusters, 'cluster')} in both arms")
         untagged = self.untagged
@@ -222,6 +227,7 @@ class Lift:
             "treatment_arm": self.treatment_arm,
             "control_arm": self.control_arm,
             "arms": self.arms.to_dicts(),
+            "other_arms": self.other_arms,
             **estimates,
             "p": self.p,
             "test": self.test,

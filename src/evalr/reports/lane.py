@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from evalr.errors import EvalrError, error_words
 from evalr.estimates.buckets import TimeBucket
 from evalr.estimates.estimate import Estimate, Groups
+from evalr.estimates.lift import Lift
 from evalr.measures.measure import Measure
 from evalr.reports.ranking import Ranked, Ranks
 from evalr.summaries import Key, Summary
@@ -28,6 +29,8 @@ class Row:
         title: what the summary is called.
         estimate: of everything that was read; its `name` is the summary's, which gates use.
         groups: the same by group, None where no group was asked for or nothing has the attribute.
+        lift: two of the groups compared, where that was asked for and can be.
+        no_lift: why they are not, where it was asked for.
     """
 
     measure: str
@@ -35,6 +38,8 @@ class Row:
     title: str
     estimate: Estimate
     groups: Groups | None = None
+    lift: Lift | None = None
+    no_lift: str | None = None
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """One plain dict for the whole, and one for each group."""
@@ -50,6 +55,15 @@ class Row:
         first = {"title": self.title, "name": self.estimate.name, "group": group}
         first |= {name: plain[name] for name in ("value", "low", "high", "n")}
         return first | {"by": by, "measure": self.measure, "evaluator": self.evaluator} | plain
+
+
+class Arms(NamedTuple):
+    """Two groups that are compared."""
+
+    treatment: str
+    control: str
+    randomised: bool
+    """Whether the caller says that they were assigned at random."""
 
 
 class Grouped(NamedTuple):
@@ -171,9 +185,14 @@ class Lane:
         """What was counted, which is all that `merge` takes of another lane: measures have functions."""
         return without(vars(self), "measure", "summaries", "by", "cluster", "_adds", "_of_tallies")
 
-    def rows(self, evaluator: str, level: float) -> tuple[Row, ...]:
-        """A row for each summary."""
-        return tuple(self._row(summary, evaluator, level) for summary in self.summaries)
+    def rows(self, evaluator: str, level: float, arms: Arms | None = None) -> tuple[Row, ...]:
+        """A row for each summary, with the lift of two arms where they are given."""
+        rows = [self._row(summary, evaluator, level) for summary in self.summaries]
+        if arms is not None and self.broken is None:
+            rows = [
+                self._compared(row, summary, level, arms) for row, summary in zip(rows, self.summaries, strict=True)
+            ]
+        return tuple(rows)
 
     def rankings(self) -> tuple[Ranked, ...]:
         """The measure's rankings in which any group has a part; none where the lane broke."""
@@ -196,6 +215,24 @@ class Lane:
         return Row(
             measure=self.measure.name, evaluator=evaluator, title=title_of(summary), estimate=estimate, groups=groups
         )
+
+    def _compared(self, row: Row, summary: Summary[Any], level: float, arms: Arms) -> Row:
+        tally = self._tallies[summary.reads(), self.by]
+        try:
+            lift = summary.lift(
+                tally,
+                treatment=arms.treatment,
+                control=arms.control,
+                by=self.by or "arm",
+                randomised=arms.randomised,
+                cluster=self.cluster,
+                level=level,
+            )
+        except EvalrError as error:
+            return replace(row, no_lift=str(error))
+        except Exception as error:  # noqa: BLE001  as in `put`
+            return replace(row, no_lift=error_words(error))
+        return replace(row, lift=lift)
 
     def _groups(self, summary: Summary[Any], level: float) -> Groups | None:
         if self.by is None:

@@ -11,6 +11,7 @@ from evalr.reports.wording import (
     closing_sentences,
     empty_words,
     header_words,
+    lift_words,
     ranking_words,
     row_title,
 )
@@ -38,6 +39,11 @@ def _rows(section: Section) -> Iterator[Line | str]:
             groups, notes = row.groups.shown("to_frame() has them all")
             yield from (line(title, estimate, within=True) for title, estimate in groups)
             yield from notes
+        if row.lift is not None:
+            of_both = line(lift_words(row.lift), row.lift.difference, within=True)
+            yield of_both._replace(counted="", asides=tuple(row.lift.beside()))
+        if row.no_lift is not None:
+            yield row.no_lift
     yield from section.notes
     for ranked in section.rankings:
         yield Line(ranked.ranking.title, asides=(ranked.ranking.what,))

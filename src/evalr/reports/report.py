@@ -20,7 +20,7 @@ from evalr.inputs import Clock, check_window, resolve_now, utc_now
 from evalr.logs.finding import find_reader
 from evalr.logs.log import LeftOut, Log, reader_settings
 from evalr.measures.measure import REPORT_OPTIONS, Measure, installed_measures
-from evalr.reports.lane import Row, title_of
+from evalr.reports.lane import Arms, Row, title_of
 from evalr.reports.ranking import Ranked
 from evalr.reports.reading import COMPUTED, OUTSIDE, Given, Progress, Reading, Track, share_read
 from evalr.summaries import Key
@@ -74,6 +74,8 @@ class Section:
                     "estimate": row.estimate.to_dict(),
                     "groups": None if row.groups is None else row.groups.to_dicts(),
                     "groups_overlap": row.groups is not None and row.groups.overlap,
+                    "lift": None if row.lift is None else row.lift.to_dict(),
+                    "no_lift": row.no_lift,
                 }
                 for row in self.rows
             ],
@@ -92,6 +94,7 @@ class Report:
         now, now_from: the reading time, and where it comes from: "given" or "wall clock".
         level: of every interval.
         by: as asked for.
+        lift: the two groups that were asked to be compared.
         cluster: as asked for.
         since: as asked for.
         until: as asked for.
@@ -118,6 +121,7 @@ class Report:
     now_from: str
     level: float
     by: str | None
+    lift: tuple[str, str] | None
     cluster: str | None
     since: datetime | None
     until: datetime | None
@@ -214,6 +218,7 @@ class Report:
             "until": _plain(self.until),
             "level": self.level,
             "by": self.by,
+            "lift": None if self.lift is None else list(self.lift),
             "cluster": self.cluster,
             "sections": [section.to_dict() for section in self.sections],
             "broken_measures": dict(self.broken),
@@ -237,6 +242,8 @@ def report(
     since: datetime | None = None,
     until: datetime | None = None,
     by: Key | None = None,
+    lift: tuple[str, str] | None = None,
+    randomised: bool = False,
     cluster: Key | None = None,
     level: float = 0.95,
     measures: Iterable[str | Measure] | None = None,
@@ -257,6 +264,8 @@ def report(
         until: ends the period; what began exactly then is outside.
         by: what to group by: "user", "session", "arm", "kind", an attribute's name, or a span of time, by the calendar
             of UTC: "hour", "day", "week", "month".
+        lift: two groups to compare, as (treatment, control); by arm where `by` says nothing else.
+        randomised: say that they were assigned at random; without it, a lift is flagged observational.
         cluster: what intervals are computed over; by default what the log's reader names, or else users where they are
             known. Every result must have it.
         level: of the two-sided intervals.
@@ -272,6 +281,7 @@ def report(
         PluginError: a measure that was named cannot be used.
     """
     tail(level)
+    by = "arm" if by is None and lift is not None else by
     asked = Asked(window, now, since, until, by, cluster, measures, settings)
     given, reading, broken = begin(log, asked, kind=kind, strict=strict)
     source = given if isinstance(given, Log) else None
@@ -283,11 +293,12 @@ def report(
     return Report(
         path=None if source is None else source.path,
         kind=None if source is None else source.kind,
-        sections=_sections(reading, source, level, asked=measures is not None),
+        sections=_sections(reading, source, level, _arms(lift, randomised), asked=measures is not None),
         now=reading.now,
         now_from="wall clock" if now is None else "given",
         level=level,
         by=_key_words(by),
+        lift=lift,
         cluster=_key_words(_cluster(cluster, given)),
         since=since,
         until=until,
@@ -407,6 +418,14 @@ def _check_settings(measures: Iterable[Measure], of_reader: Mapping[str, Any], s
             raise InputError(f"no measure{reader} of this report has a setting {name!r}; {choices}")
 
 
+def _arms(lift: tuple[str, str] | None, randomised: bool) -> Arms | None:
+    if lift is None:
+        return None
+    if not (isinstance(lift, tuple) and len(lift) == 2 and all(isinstance(arm, str) for arm in lift)):
+        raise InputError(f"lift={lift!r} must be two groups, as in ('treatment', 'control')")
+    return Arms(*lift, randomised)
+
+
 def _key_words(key: Key | None) -> str | None:
     if isinstance(key, TimeBucket):
         return key.bucket
@@ -418,8 +437,10 @@ def _key_words(key: Key | None) -> str | None:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _sections(reading: Reading, log: Log | None, level: float, *, asked: bool) -> tuple[Section, ...]:
-    found = [(track, _section(track, reading, log, level)) for track in reading.tracks]
+def _sections(
+    reading: Reading, log: Log | None, level: float, arms: Arms | None, *, asked: bool
+) -> tuple[Section, ...]:
+    found = [(track, _section(track, reading, log, level, arms)) for track in reading.tracks]
     # What the log says most about comes first; measures of the same things in the order of their names.
     found.sort(key=lambda pair: (-pair[0].most_results(), pair[1].measure))
     measured = [section for track, section in found if section.rows and _marked(track)]
@@ -436,7 +457,7 @@ def _marked(track: Track) -> bool:
     return track.marked or not track.inputs
 
 
-def _section(track: Track, reading: Reading, log: Log | None, level: float) -> Section:
+def _section(track: Track, reading: Reading, log: Log | None, level: float, arms: Arms | None) -> Section:
     measure = track.measure
     rows: list[Row] = []
     notes: list[str] = []
@@ -444,7 +465,7 @@ def _section(track: Track, reading: Reading, log: Log | None, level: float) -> S
     stored = track.stored()
     lanes = {COMPUTED: track.computed} if computed else stored
     for evaluator, lane in sorted(lanes.items()):
-        rows += lane.rows(evaluator, level)
+        rows += lane.rows(evaluator, level, arms)
         if lane.failure is not None:
             notes.append(f"failed: {lane.failure}" + (f", and {lane.failed - 1:,} more" if lane.failed > 1 else ""))
     if computed and not track.marked and measure.marker is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalr.estimates.estimate import Estimate
+from evalr.estimates.lift import Lift
 from evalr.estimates.words import interval_words, value_words
 from evalr.quoting import safe_text
 from evalr.reports.fitting import cells, packed, padded, shortened, wrapped
@@ -16,6 +17,7 @@ from evalr.reports.wording import (
     empty_words,
     footer_words,
     header_words,
+    lift_words,
     ranking_words,
     row_title,
 )
@@ -93,6 +95,10 @@ def _parts(section: Section) -> Iterator[Line | Note]:
             shown, notes = row.groups.shown("--json for all")
             yield from (_line(f"  {shortened(title, LONGEST_GROUP)}", estimate) for title, estimate in shown)
             yield from map(Note, notes)
+        if row.lift is not None:
+            yield _lift_line(row.lift)
+        if row.no_lift is not None:
+            yield Note(safe_text(row.no_lift, longest=500))
     yield from (Note(safe_text(note, longest=500)) for note in section.notes)
     if grouped:
         yield GAP
@@ -120,6 +126,14 @@ def _line(title: str, estimate: Estimate, *, headline: bool = False) -> Line:
     interval = interval_words(estimate.low, estimate.high, estimate.unit)
     notes = " · ".join(safe_text(note, longest=300) for note in estimate.notes())
     return Line(title, value, interval, notes, headline)
+
+
+def _lift_line(lift: Lift) -> Line:
+    difference = lift.difference
+    value = value_words(difference.value, difference.unit)
+    interval = interval_words(difference.low, difference.high, difference.unit)
+    notes = " · ".join(safe_text(note, longest=300) for note in lift.beside())
+    return Line(f"  {shortened(lift_words(lift), LONGEST_GROUP)}", value, interval, notes)
 
 
 def _laid_out(line: Line, columns: tuple[int, int, int], width: int, style: Style) -> Iterator[str]:

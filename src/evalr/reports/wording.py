@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalr.estimates.estimate import Estimate
+from evalr.estimates.lift import Lift
 from evalr.estimates.words import choice_words, count_words, method_words, value_words
 from evalr.quoting import safe_text
 from evalr.reports.lane import Row
@@ -76,6 +77,11 @@ def row_title(row: Row, section: Section) -> str:
     # Of thousands of sources, the second is soon found; to list them all for each row would be quadratic.
     several = any(each.evaluator != section.rows[0].evaluator for each in section.rows)
     return safe_text(f"{row.title} · {row.evaluator}" if several else row.title)
+
+
+def lift_words(lift: Lift) -> str:
+    """What a lift is called among the groups of a row: `treatment v control`."""
+    return safe_text(f"{lift.treatment_arm} v {lift.control_arm}")
 
 
 RANKED_SHOWN = 5
@@ -169,6 +175,14 @@ def ungrouped_words(report: Report) -> str | None:
     if by in report.unknown_fields:
         words += f"; {key} is a field that was ignored: to group by it, put it under attributes"
     return words
+
+
+def uncompared_words(report: Report) -> str | None:
+    """Why nothing is compared although it was asked for; None where something is, or nothing was asked for."""
+    if report.lift is None or not report.rows or any(row.lift is not None for row in report.rows):
+        return None
+    reasons = dict.fromkeys(row.no_lift for row in report.rows if row.no_lift)
+    return safe_text("; ".join(reasons), longest=1_000) or "nothing is compared: no measure could be read"
 
 
 def _clustered_words(estimates: Iterable[Estimate]) -> str:

@@ -13,7 +13,7 @@ from evalr.errors import InputError
 from evalr.estimates.compare import Difference
 from evalr.estimates.cuped import Adjusted, Row, cuped_difference
 from evalr.estimates.estimate import Estimate, Groups, Status
-from evalr.estimates.interval import around, no_interval
+from evalr.estimates.interval import around, no_interval, spread_of
 from evalr.estimates.lift import MISMATCH, UNEVEN, Allocation, Lift
 from evalr.estimates.sample_ratio import SampleRatio, coverage_by_arm, sample_ratio
 from evalr.estimates.sequential import always_valid, planned_tau2
@@ -86,6 +86,7 @@ def lift_of(summary: Summary[Any], results: Iterable[Any] | Tally[Any], asked: A
         treatment_arm=treatment,
         control_arm=control,
         arms=Groups(asked.by if isinstance(asked.by, str) else "arm", estimates),
+        other_arms=len({treatment, control, *arms} - set(estimates)),
         difference=difference,
         relative=account.estimate("relative", compared.relative, "change"),
         p=compared.difference.p,
@@ -288,7 +289,7 @@ def _always_valid(account: _Account, compared: TwoArms, planned: int) -> tuple[E
     level = account.arms[0].level
     if value is None:
         return account.estimate("always_valid", found._replace(p=None), compared.unit), None
-    variance = found.interval.variance
+    variance = spread_of(found.interval, value, level)
     tau2 = planned_tau2(variance * account.clusters / planned, level) if variance else 1.0
     smaller = min(arm.clusters for arm in account.arms)
     valid = always_valid(value, variance, tau2=tau2, level=level, clusters=smaller, bounds=compared.bounds)

@@ -29,7 +29,7 @@ from evalr.verdicts import NO_VERDICT, Duplicates, Result, V, Verdict, about_of,
 
 if TYPE_CHECKING:
     from evalr.estimates.lift import Lift
-    from evalr.summaries.two_arms import TwoArms
+    from evalr.summaries.two_arms import LiftInterval, TwoArms
 
 PENDING = "pending"
 UNKNOWN = "unknown"
@@ -172,7 +172,7 @@ class Summary(ABC, Generic[V]):
         weights: Mapping[str, float] | None = None,
         before: Iterable[Result[V] | V] | Tally[Any] | None = None,
         planned: int = 1_000,
-        interval: str = "mover",
+        interval: LiftInterval = "mover",
         cluster: Key | None = None,
         level: float = 0.95,
         duplicates: Duplicates = "error",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from evalr.errors import InputError
 from evalr.estimates.compare import (
     DIFFERENCE_METHODS,
     Difference,
+    DifferenceMethod,
     RelativeMethod,
     Units,
     incidence_difference,
@@ -25,6 +26,8 @@ from evalr.tallies.counts import Counts
 from evalr.tallies.durations import Durations
 from evalr.tallies.moments import Moments
 from evalr.tallies.shared import SharedMoments
+
+LiftInterval = DifferenceMethod | Literal["reflexio_sessions", "reflexio_users"]
 
 REFLEXIO_RULES = {"reflexio_sessions": session_difference, "reflexio_users": user_difference}
 
