@@ -151,10 +151,39 @@ def experiment_sync(
     dataset: Dataset[Any],
     task: Task | None,
     evaluators: Evaluator[Any, Any] | Sequence[Evaluator[Any, Any]],
-    **options: Any,
+    *,
+    name: str | None = None,
+    judge_input: JudgeInput | None = None,
+    task_name: str | None = None,
+    task_version: str | None = None,
+    journal: Journal | str | os.PathLike[str] | None = None,
+    limit: int | Limiter = AT_ONCE,
+    budget: Budget | None = None,
+    retry: Retry | None = None,
+    timeout: float | None = None,
+    repeats: int = 1,
+    failures: Literal["again", "keep"] = "again",
+    progress: Watch | bool | None = None,
 ) -> Experiment:
     """As `experiment`, from code that cannot await, in a notebook too; see `run_sync`."""
-    return run_sync(experiment(dataset, task, evaluators, **options))
+    work = experiment(
+        dataset,
+        task,
+        evaluators,
+        name=name,
+        judge_input=judge_input,
+        task_name=task_name,
+        task_version=task_version,
+        journal=journal,
+        limit=limit,
+        budget=budget,
+        retry=retry,
+        timeout=timeout,
+        repeats=repeats,
+        failures=failures,
+        progress=progress,
+    )
+    return run_sync(work)
 
 
 def _looked_at(dataset: Dataset[Any], *, label: bool) -> dict[str, str]:

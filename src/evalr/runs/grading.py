@@ -196,9 +196,33 @@ async def grade(
     return Grades(given.about(), summary, grades)
 
 
-def grade_sync(given: Input, judges: Judges, **options: Any) -> Grades:
+def grade_sync(
+    given: Input,
+    judges: Judges,
+    *,
+    cache: Journal | str | os.PathLike[str],
+    lifetime: timedelta | None = DAY,
+    now: Now = utc_now,
+    again: bool = False,
+    limit: int | Limiter = AT_ONCE,
+    budget: Budget | None = None,
+    retry: Retry | None = None,
+    timeout: float | None = None,
+) -> Grades:
     """As `grade`, from code that cannot await, in a notebook too; see `run_sync`."""
-    return run_sync(grade(given, judges, **options))
+    work = grade(
+        given,
+        judges,
+        cache=cache,
+        lifetime=lifetime,
+        now=now,
+        again=again,
+        limit=limit,
+        budget=budget,
+        retry=retry,
+        timeout=timeout,
+    )
+    return run_sync(work)
 
 
 class _Planned:

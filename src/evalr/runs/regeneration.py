@@ -177,9 +177,47 @@ def regenerate(
     return Regeneration(engine, None if book is journal else book)
 
 
-def regenerate_sync(inputs: Iterable[Item], judges: Judges, **options: Any) -> SyncRegeneration:
+def regenerate_sync(
+    inputs: Iterable[Item],
+    judges: Judges,
+    *,
+    since: datetime | None,
+    until: datetime | None,
+    journal: Journal | str | os.PathLike[str],
+    name: str | None = None,
+    stratum: Strata = ("day", "arm"),
+    n: int | None = 200,
+    seed: str = "",
+    tz: str | tzinfo = "UTC",
+    again: bool = False,
+    limit: int | Limiter = AT_ONCE,
+    budget: Budget | None = None,
+    retry: Retry | None = None,
+    timeout: float | None = None,
+    replay: bool = True,
+    progress: Watch | bool | None = None,
+) -> SyncRegeneration:
     """As `regenerate`, from code that cannot await, in a notebook too: an iterator over the results."""
-    return SyncRegeneration(regenerate(inputs, judges, **options))
+    run = regenerate(
+        inputs,
+        judges,
+        since=since,
+        until=until,
+        journal=journal,
+        name=name,
+        stratum=stratum,
+        n=n,
+        seed=seed,
+        tz=tz,
+        again=again,
+        limit=limit,
+        budget=budget,
+        retry=retry,
+        timeout=timeout,
+        replay=replay,
+        progress=progress,
+    )
+    return SyncRegeneration(run)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -247,13 +247,41 @@ def evaluate_all(
 
 
 def evaluate_all_sync(
-    evaluators: Evaluator[Any, Any] | Sequence[Evaluator[Any, Any]], inputs: Inputs, **options: Any
+    evaluators: Evaluator[Any, Any] | Sequence[Evaluator[Any, Any]],
+    inputs: Inputs,
+    *,
+    journal: Journal | str | os.PathLike[str] | None = None,
+    limit: int | Limiter = AT_ONCE,
+    budget: Budget | Ledger | None = None,
+    retry: Retry | None = None,
+    timeout: float | None = None,
+    repeats: int = 1,
+    duplicates: Literal["error", "first"] = "error",
+    failures: Literal["again", "keep"] = "again",
+    replay: bool = True,
+    progress: Watch | bool | None = None,
+    total: int | None = None,
 ) -> SyncRun:
     """As `evaluate_all`, from code that cannot await, in a notebook too: an iterator over the results.
 
     The work, reading the inputs included, is done in the one background thread of the process; see `run_sync`.
     """
-    return SyncRun(evaluate_all(evaluators, inputs, **options))
+    run = evaluate_all(
+        evaluators,
+        inputs,
+        journal=journal,
+        limit=limit,
+        budget=budget,
+        retry=retry,
+        timeout=timeout,
+        repeats=repeats,
+        duplicates=duplicates,
+        failures=failures,
+        replay=replay,
+        progress=progress,
+        total=total,
+    )
+    return SyncRun(run)
 
 
 def check_evaluators(evaluators: Sequence[Any]) -> None:
