@@ -138,8 +138,8 @@ def _serve(loop: AbstractEventLoop) -> None:
 
     asyncio.set_event_loop(loop)
     try:
-        # Not by way of a main task, on whose end anyio's worker threads would wait, and the interpreter on them.
-        loop.run_forever()
+        while not _ended(loop):
+            pass
     finally:
         left = asyncio.all_tasks(loop)
         for task in left:
@@ -147,6 +147,19 @@ def _serve(loop: AbstractEventLoop) -> None:
         loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
+
+
+def _ended(loop: AbstractEventLoop) -> bool:
+    """Run the loop; whether it was stopped. What wants to end the process from one task ends that task alone.
+
+    Asyncio leaves the loop then, and the task has the error for whoever awaits it.
+    """
+    try:
+        # Not by way of a main task, on whose end anyio's worker threads would wait, and the interpreter on them.
+        loop.run_forever()
+    except (SystemExit, KeyboardInterrupt):
+        return False
+    return True
 
 
 def _end() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from evalr.errors import SinkError, error_words
 from evalr.quoting import safe_text
+from evalr.runs.cancelling import is_cancelled
 from evalr.runs.sinks.sink import Sink
 from evalr.verdicts import Result
 
@@ -51,7 +52,7 @@ class Outlet:
     def __init__(self, sink: Sink, changed: Callable[[], None]) -> None:
         self.sink = sink
         self.kept: list[Parcel] = []
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         """Why the last write failed; None where it did not."""
         self._changed = changed
         self._given_up = 0
@@ -107,8 +108,10 @@ class Outlet:
             try:
                 async with asyncio.timeout(PATIENCE):
                     await self.sink.write(results, superseding=batch[0].superseding)
-            except Exception as error:  # noqa: BLE001  whatever a sink raises is told when it is asked for
-                self.error = error
+            except (Exception, SystemExit, asyncio.CancelledError) as error:
+                if isinstance(error, asyncio.CancelledError) and is_cancelled():
+                    raise
+                self.error = error  # whatever a sink raises is told when it is asked for
                 if tried < tries:
                     await asyncio.sleep(FIRST_DELAY * 4 ** (tried - 1))
             else:

@@ -16,6 +16,7 @@ from evalr.input_fields import without_lone_surrogates
 from evalr.inputs import Clock, utc_now
 from evalr.runs.account import RunSummary
 from evalr.runs.budget import Ledger
+from evalr.runs.cancelling import is_cancelled
 from evalr.runs.jobs import Job, Plan, batches
 from evalr.runs.journal import Begun, Elsewhere, Found, Journal, Outcome, Settled, stands
 from evalr.runs.limiter import Limiter, Ticket
@@ -290,8 +291,12 @@ class Engine:
         except TimeoutError as error:
             timed_out = limit.expired()
             given = self._timed_out(job) if timed_out else _failure(error)
-        except Exception as error:  # noqa: BLE001  an evaluator that raises has failed for this input, and no other
+        except asyncio.CancelledError as error:
+            if is_cancelled():
+                raise
             given = _failure(error)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  an evaluator that raises, or wants to end the process,
+            given = _failure(error)  # has failed for this input, and no other
         seconds = monotonic() - begun
         self._in_flight.discard(call)
         if not isinstance(given, (Verdict, *NO_VERDICT)):
@@ -387,7 +392,7 @@ class Engine:
         self._watched = watch
 
 
-def _failure(error: Exception) -> Failure:
+def _failure(error: BaseException) -> Failure:
     return Failure(without_lone_surrogates(error_words(error)), exception=error)
 
 
