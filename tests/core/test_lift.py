@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import math
 import random
@@ -19,6 +20,7 @@ from pydantic import BaseModel
 from evalr import (
     About,
     Assignment,
+    Contest,
     Failure,
     InputError,
     Lift,
@@ -476,6 +478,15 @@ def test_sessions_may_be_what_was_assigned(made: Maker) -> None:
         ({"assignments": [Assignment(user="a"), Assignment(user="a", session="1")]}, "pass one kind"),
         ({"assignments": [Assignment(user="a", arm="third")], "weights": {"treatment": 1}}, "no arm 'third'"),
         ({"planned": 0}, "planned=0"),
+        ({"planned": True}, "planned=True"),
+        ({"planned": 10**400}, "planned=1000"),
+        ({"treatment": None}, "treatment=None"),
+        ({"control": ["control"]}, r"control=\['control'\]"),
+        ({"interval": None}, "interval=None"),
+        ({"randomised": "no"}, "randomised='no'"),
+        ({"assignments": [("a", "treatment")]}, r"assignments are Assignment\(user="),
+        ({"assignments": [], "weights": [1, 1]}, "a mapping from arm to weight"),
+        ({"assignments": [], "weights": {"treatment": "1", "control": 1}}, "are numbers"),
         ({"interval": "wald"}, "interval='wald'"),
         ({"level": 0.9, "interval": "reflexio_users"}, "at the level 0.95"),
         ({"windw": 3}, "no setting 'windw'"),
@@ -728,3 +739,22 @@ def test_a_turnout_experiment_comes_out_as_published(real_logs: Path) -> None:
         assert lift.allocation.sample_ratio is not None
         assert not lift.allocation.sample_ratio.alarm
         assert lift.flags == ()
+
+
+def test_means_below_what_floating_point_can_multiply_have_a_lift(made: Maker) -> None:
+    smallest = 5e-324
+    results = [made(arm, score=smallest * times) for arm in ("treatment", "control") for times in (1, 2, 4)]
+    found = quality.lift(results)
+    assert found.relative.value == 0
+    assert found.difference.value == 0
+
+
+def test_a_half_tie_rate_lies_within_its_limits_whatever_rounding_does() -> None:
+    contest = Contest("shown", of=Answer, outcome=lambda v: v.end, view="half_tie")
+    for wins, ties, losses in itertools.product(range(6), repeat=3):
+        ended = ["win"] * wins + ["tie"] * ties + ["loss"] * losses
+        for level in (0.001, 0.5, 0.95):
+            found = contest.estimate([Answer(end=end) for end in ended], level=level)
+            if found.value is not None and found.low is not None and found.high is not None:
+                assert found.low <= found.value <= found.high
+                assert found.low < found.high

@@ -76,6 +76,9 @@ def test_what_is_no_split_is_refused() -> None:
         ([1, 1], [1, -1]),
         ([1, 1], [0, 0]),
         ([1, 1], [1, math.nan]),
+        ([1, 1], ["1", 1]),
+        ([1, 1], [10**400, 1]),
+        ([1, 1], [1e-300, 1]),
     ):
         for check in (sample_ratio, sequential_sample_ratio):
             with pytest.raises(InputError):

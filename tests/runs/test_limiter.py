@@ -218,8 +218,20 @@ def test_many_cancelled_at_random_leave_nothing_behind() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"at_once": 0}, {"at_once": 1.5}, {"at_once": True}, {"requests_per_minute": 0}, {"tokens_per_minute": -1}],
+    [
+        {"at_once": 0},
+        {"at_once": None},
+        {"at_once": 1.5},
+        {"at_once": True},
+        {"requests_per_minute": 0},
+        {"tokens_per_minute": -1},
+    ],
 )
 def test_bounds_must_be_whole_numbers(options: dict[str, int]) -> None:
     with pytest.raises(InputError, match="must be a whole number from 1"):
         Limiter(**options)
+
+
+def test_more_calls_at_once_than_a_process_can_have_are_refused() -> None:
+    with pytest.raises(InputError, match="at most 10,000"):
+        Limiter(10**30)

@@ -402,6 +402,9 @@ def test_arguments_are_checked() -> None:
         ({"sinks": [print]}, "is no sink"),
         ({"sinks": sink, "sample": 2}, "rate=2"),
         ({"sinks": sink, "max_waiting": 0}, "max_waiting=0"),
+        ({"sinks": sink, "budget": 100}, "budget=100 must be a Budget"),
+        ({"sinks": sink, "timeout": 0}, "timeout=0"),
+        ({"sinks": sink, "retry": 3}, "retry=3"),
     ]
     for options, words in wrong:
         with pytest.raises(InputError, match=words):
@@ -487,6 +490,39 @@ def test_a_sink_that_fails_now_and_then_gets_everything(clock: Clock) -> None:
             online.submit(session(f"s{n}"))
         assert online.drain_sync().judged == 10
     assert len(flaky.results) == 10
+
+
+@pytest.mark.usefixtures("quick_tries")
+@pytest.mark.parametrize("error", [SystemExit(3), asyncio.CancelledError()], ids=["exit", "cancelled"])
+def test_a_sink_that_exits_or_is_cancelled_within_is_tried_again(clock: Clock, error: BaseException) -> None:
+    class Exits(MemorySink):
+        tries = 0
+
+        async def write(self, results: Sequence[Result[Any]], /, *, superseding: bool = False) -> None:
+            self.tries += 1
+            if self.tries == 1:
+                raise error
+            await super().write(results, superseding=superseding)
+
+    sink = Exits()
+    with Online(Judge().evaluator, sinks=sink, now=clock) as online:
+        online.submit(session("a"))
+        assert adds_up(online.drain_sync(timeout=10))
+    assert counts_of(sink.results) == {"a": 1}
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), asyncio.CancelledError()], ids=["exit", "cancelled"])
+def test_a_judge_that_exits_or_is_cancelled_within_leaves_nothing_in_work(clock: Clock, error: BaseException) -> None:
+    def answer(given: Session) -> Any:
+        if given.id == "a":
+            raise error
+
+    sink = MemorySink()
+    with Online(Judge(answer=answer).evaluator, sinks=sink, now=clock, retry=Retry(tries=1)) as online:
+        for name in "ab":
+            online.submit(session(name))
+        summary = online.drain_sync(timeout=10)
+    assert (summary.judged, summary.in_work, summary.runs.failed) == (2, 0, 1)
 
 
 @pytest.mark.usefixtures("quick_tries")

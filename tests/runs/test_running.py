@@ -956,6 +956,10 @@ def test_a_summary_says_everything_in_a_line() -> None:
         ({"failures": "ignore"}, "failures='ignore'"),
         ({"timeout": 0}, "timeout=0"),
         ({"limit": 0}, "at_once=0"),
+        ({"budget": 0}, "budget=0 must be a Budget"),
+        ({"budget": 100}, "budget=100 must be a Budget"),
+        ({"retry": 3}, "retry=3 must be a Retry"),
+        ({"progress": 5}, "progress=5"),
         ({"limit": Limiter(tokens_per_minute=10)}, "'judge' has no expected_tokens"),
     ],
 )
@@ -976,3 +980,59 @@ def test_evaluators_that_would_mix_are_refused() -> None:
     for options in ({"calls": -1}, {"cost": -1.0}, {"ceiling": 1.0}, {"cost": 1.0, "ceiling": -1.0}):
         with pytest.raises(InputError):
             Budget(**options)  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Code that wants to end more than its own call
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), asyncio.CancelledError()], ids=["exit", "cancelled"])
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_a_judge_that_exits_or_is_cancelled_within_fails_for_that_input_alone(
+    error: BaseException, is_async: bool
+) -> None:
+    def answer(given: Transcript) -> Said:
+        if given.id == "t1":
+            raise error
+        return YES
+
+    async def answer_async(given: Transcript) -> Said:
+        return answer(given)
+
+    judge = FunctionEvaluator("judge", "1", answer_async if is_async else answer, Transcript, Said)
+    for results in (ran(judge, asks(4), retry=NO_WAIT)[0], list(evaluate_all_sync(judge, asks(4), retry=NO_WAIT))):
+        assert ids(results) == ["t0", "t1", "t2", "t3"]
+        (failure,) = [result for result in results if isinstance(result, Failure)]
+        assert failure.error.startswith(type(error).__name__)
+        assert failure.about is not None
+        assert failure.about.id == "t1"
+
+
+def test_a_run_that_is_cancelled_is_cancelled_and_no_failure() -> None:
+    async def hangs(given: Transcript) -> Said:
+        await asyncio.sleep(60)
+        return YES
+
+    async def main() -> RunSummary:
+        run = evaluate_all(FunctionEvaluator("slow", "1", hangs, Transcript, Said), asks(3))
+        taking = asyncio.create_task(listed(run))
+        await asyncio.sleep(0.05)
+        taking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await taking
+        await run.aclose()
+        return run.summary
+
+    assert asyncio.run(main()).failed == 0
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()], ids=["exit", "interrupt"])
+def test_an_exit_in_the_code_that_gives_inputs_is_raised_and_later_runs_go_on(error: BaseException) -> None:
+    def inputs() -> Iterator[Transcript]:
+        yield asks(1)[0]
+        raise error
+
+    with pytest.raises(type(error)):
+        list(evaluate_all_sync(Calls().judge(), inputs()))
+    assert [result.status for result in evaluate_all_sync(Calls().judge(), asks(2))] == ["verdict", "verdict"]

@@ -490,7 +490,9 @@ def _log_lift(treatment: Moments, control: Moments, value: float, shared: Shared
     found = on_t(
         math.log(first / second),
         (float(variances[0] / first**2), float(variances[1] / second**2)),
-        shared.robust_covariance(treatment, control) / float(first * second),
+        shared.robust_covariance(treatment, control)
+        / float(first)
+        / float(second),  # the product may be below any float
         None if independent else (treatment.clusters, control.clusters, shared.clusters),
         level,
         "katz/1" if independent else "log-cr1-welch/1",

@@ -123,7 +123,9 @@ def half_tie_interval(contest: ContestMoments, *, level: float = 0.95, method: N
     if net.low is None or net.high is None:
         return net
     variance = None if net.variance is None else net.variance / 4
-    return net._replace(low=(1 + net.low) / 2, high=(1 + net.high) / 2, variance=variance)
+    value = float(contest.half_tie or 0)
+    low, high = around((1 + net.low) / 2, value, (1 + net.high) / 2, floor=0.0, ceiling=1.0)
+    return net._replace(low=low, high=high, variance=variance)
 
 
 def sign_test(wins: int, losses: int) -> SignTest:

@@ -94,7 +94,8 @@ class Lift:
         difference: treatment minus control, with its interval; of shares in points. `bounds` say where it could lie
             whatever the missing verdicts were.
         relative: treatment over control, minus 1.
-        p: two-sided, of no difference; it agrees with the interval. None where there is no interval.
+        p: two-sided, of no difference. It agrees with the interval, but for independent hits and misses: theirs is that
+            of the score test, which parts from Newcombe's interval near the edge. None where there is no interval.
         test: name and version of what gave `p`.
         shared_clusters: clusters (users) with results in both arms, which the interval counts as such.
         always_valid: the difference with an interval that holds at all looks together, for those who look every day.

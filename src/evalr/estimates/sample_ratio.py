@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 from evalr.errors import InputError
@@ -18,6 +19,10 @@ ALARM_BELOW = 0.001
 
 FEW = 5
 """Expected counts under this are too few for the chi-square."""
+
+MOST = 1e100
+LEAST_SHARE = 1e-12
+"""Of a split. A smaller one is lost in the rounding of the others, and nobody declares it."""
 
 NOBODY = "nobody was assigned"
 NO_SPLIT = "one arm alone has no split to keep"
@@ -132,7 +137,11 @@ def coverage_by_arm(evaluated: Sequence[int], assigned: Sequence[int]) -> Sample
 def _check(assigned: Sequence[int], weights: Sequence[float]) -> None:
     if len(assigned) != len(weights):
         raise InputError(f"{len(assigned)} arms were assigned and {len(weights)} have a weight")
-    if any(count < 0 for count in assigned) or any(not 0 <= weight < math.inf for weight in weights):
-        raise InputError("users assigned and weights are 0 or more, and finite")
+    if any(not isinstance(number, Real) for number in (*assigned, *weights)):
+        raise InputError("users assigned and weights are numbers")
+    if any(not 0 <= number <= MOST for number in (*assigned, *weights)):
+        raise InputError(f"users assigned and weights are 0 or more, and at most {MOST:.0e}")
     if not any(weights):
         raise InputError("a split needs an arm with a positive weight")
+    if any(0 < weight < LEAST_SHARE * math.fsum(weights) for weight in weights):
+        raise InputError(f"a weight is less than {LEAST_SHARE:.0e} of all: give that arm 0 where it was to have nobody")

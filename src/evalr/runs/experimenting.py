@@ -24,7 +24,7 @@ from evalr.runs.journal import Journal
 from evalr.runs.limiter import AT_ONCE, Limiter
 from evalr.runs.progress import Watch
 from evalr.runs.retries import Retry
-from evalr.runs.running import check_evaluators, evaluate_all
+from evalr.runs.running import check_evaluators, check_terms, evaluate_all
 from evalr.runs.tasks import Task, TaskRunner
 from evalr.runs.trials import Trial
 from evalr.verdicts import Failure, Result, Skip, Verdict, about_of, describe
@@ -112,6 +112,7 @@ async def experiment(
     if not isinstance(dataset, Dataset):
         raise InputError(f"dataset is a {safe_text(type(dataset).__name__)}: pass a Dataset of Examples")
     several = list(evaluators) if isinstance(evaluators, Sequence) else [evaluators]
+    check_terms(budget, retry, timeout)
     check_evaluators(several)  # all together: a run of an experiment may know a part of them alone
     if not isinstance(repeats, int) or isinstance(repeats, bool) or repeats < 1:
         raise InputError(f"repeats={repeats!r} must be a whole number from 1")

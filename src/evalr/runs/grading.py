@@ -22,7 +22,7 @@ from evalr.runs.journal import Found, Journal
 from evalr.runs.limiter import AT_ONCE, Limiter
 from evalr.runs.reasons import reason_of
 from evalr.runs.retries import Retry
-from evalr.runs.running import Run, check_timeout, limiter_for
+from evalr.runs.running import Run, check_terms, limiter_for
 from evalr.runs.sharing import shared_journal
 from evalr.verdicts import Failure, Result, Verdict, describe
 
@@ -165,7 +165,7 @@ async def grade(
     if lifetime is not None and not (isinstance(lifetime, timedelta) and lifetime > timedelta(0)):
         raise InputError(f"lifetime={lifetime!r} must be a timedelta above 0; to ask once more, pass again=True")
     families = Families(judges)
-    check_timeout(timeout)
+    check_terms(budget, retry, timeout)
     limiter = limiter_for(limit, families.evaluators)
     work = families.split(given)
     plan = FamilyPlan(families, "error")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from asyncio import Future, TimerHandle
 
 AT_ONCE = 8
+MOST_AT_ONCE = 10_000
 MINUTE = 60.0
 
 
@@ -115,8 +116,8 @@ class Limiter:
     """Bounds the calls of one run, or of all the runs of one event loop that are given it.
 
     Args:
-        at_once: the most calls in flight. Fewer while a server throttles: half at each 429, error of the server or
-            timeout, and one more for each round of answers without, up to this many again.
+        at_once: the most calls in flight, up to 10,000. Fewer while a server throttles: half at each 429, error of the
+            server or timeout, and one more for each round of answers without, up to this many again.
         requests_per_minute: the most calls that begin in any minute.
         tokens_per_minute: the most tokens that calls which begin in any minute are expected to take, by what the
             evaluator's `expected_tokens` says of each input.
@@ -136,8 +137,12 @@ class Limiter:
             ("requests_per_minute", requests_per_minute),
             ("tokens_per_minute", tokens_per_minute),
         ):
-            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+            if (value is not None or name == "at_once") and (
+                not isinstance(value, int) or isinstance(value, bool) or value < 1
+            ):
                 raise InputError(f"{name}={value!r} must be a whole number from 1")
+        if at_once > MOST_AT_ONCE:
+            raise InputError(f"at_once={at_once} is more than one process can have in flight: at most {MOST_AT_ONCE:,}")
         self.at_once = at_once
         self.requests_per_minute = requests_per_minute
         self.tokens_per_minute = tokens_per_minute

@@ -30,7 +30,7 @@ from evalr.runs.journal import Journal
 from evalr.runs.limiter import AT_ONCE, Limiter
 from evalr.runs.readiness import Readiness, last_event
 from evalr.runs.retries import Retry
-from evalr.runs.running import Run, check_evaluators
+from evalr.runs.running import Run, check_evaluators, check_terms
 from evalr.runs.sampling import check_rate, is_in, key_reader, own_digest, weighed
 from evalr.runs.sinks.sink import Sink
 from evalr.runs.waiting import Entry, Reading, Waiting
@@ -180,6 +180,7 @@ class Online:
         self._sinks: list[Sink] = list(sinks) if isinstance(sinks, Sequence) else [sinks]
         _check(self._sinks, max_waiting)
         check_rate(sample)
+        check_terms(budget, retry, timeout)
         self._rate, self._seed, self._key_of = sample, seed, key_reader(sample_by)
         self._ready = Readiness() if ready is None else ready
         self._max_waiting = None if spool is not None else max_waiting

@@ -28,7 +28,7 @@ from evalr.runs.journal import Journal, Spent
 from evalr.runs.limiter import AT_ONCE, Limiter
 from evalr.runs.progress import EVERY, Pace, Progress, ProgressLine, Watch
 from evalr.runs.retries import Retry
-from evalr.runs.running import Run, SyncRun, check_timeout, limiter_for
+from evalr.runs.running import Run, SyncRun, check_terms, limiter_for
 from evalr.runs.sampling import Sample, Strata, Stratum, stratified_sample
 from evalr.verdicts import Result
 
@@ -155,7 +155,7 @@ def regenerate(
         return None if n is None else stratified_sample(selected, stratum, n=n, seed=seed, tz=tz)
 
     draw(iter(()))  # so that a stratum which cannot be used is an error here
-    check_timeout(timeout)
+    check_terms(budget, retry, timeout)
     limiter = limiter_for(limit, families.evaluators)
     book = journal if isinstance(journal, Journal) else Journal(journal)
     board = _Board(without_lone_surrogates(named), _Period(since, until, again), families, book)

@@ -13,6 +13,7 @@ from evalr.background import run_sync
 from evalr.errors import InputError
 from evalr.evaluators import Evaluator
 from evalr.inputs import Input
+from evalr.quoting import safe_text
 from evalr.runs.account import RunSummary
 from evalr.runs.budget import Budget, Ledger
 from evalr.runs.engine import Engine, Terms
@@ -223,7 +224,8 @@ def evaluate_all(
     """
     several = list(evaluators) if isinstance(evaluators, Sequence) else [evaluators]
     check_evaluators(several)
-    _check_options(repeats, duplicates, failures, timeout)
+    _check_options(repeats, duplicates, failures, progress)
+    check_terms(budget, retry, timeout)
     limiter = limiter_for(limit, several)
     if not isinstance(inputs, Iterable | AsyncIterable):
         raise InputError(f"inputs must be an iterable of inputs, not {type(inputs).__name__}")
@@ -304,7 +306,7 @@ def check_evaluators(evaluators: Sequence[Any]) -> None:
         names.add(named)
 
 
-def _check_options(repeats: object, duplicates: object, failures: object, timeout: object) -> None:
+def _check_options(repeats: object, duplicates: object, failures: object, progress: object) -> None:
     if not isinstance(repeats, int) or isinstance(repeats, bool) or repeats < 1:
         raise InputError(f"repeats={repeats!r} must be a whole number from 1")
     if duplicates not in ("error", "first"):
@@ -314,15 +316,20 @@ def _check_options(repeats: object, duplicates: object, failures: object, timeou
         )
     if failures not in ("again", "keep"):
         raise InputError(f"failures={failures!r} must be 'again' or 'keep'")
-    check_timeout(timeout)
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise InputError(f"progress={safe_text(repr(progress))} must be True, or a function of a Progress")
 
 
-def check_timeout(timeout: object) -> None:
-    """Refuse what is no timeout.
+def check_terms(budget: object, retry: object, timeout: object) -> None:
+    """Refuse what is no budget, since a run without one spends what it likes; and so for the other two.
 
     Raises:
-        InputError: it is neither None nor seconds above 0.
+        InputError: one is neither None nor what it is called, or a timeout is not above 0.
     """
+    if not (budget is None or isinstance(budget, Budget | Ledger)):
+        raise InputError(f"budget={safe_text(repr(budget))} must be a Budget, such as Budget(calls=100), or None")
+    if not (retry is None or isinstance(retry, Retry)):
+        raise InputError(f"retry={safe_text(repr(retry))} must be a Retry, such as Retry(tries=3), or None")
     if timeout is not None and not (isinstance(timeout, int | float) and 0 < timeout < float("inf")):
         raise InputError(f"timeout={timeout!r} must be seconds, above 0")
 

@@ -38,11 +38,13 @@ def read_assigned(assignments: Iterable[Assignment]) -> Assigned:
     """Each user (or session) once, whatever order and however often assignments come.
 
     Raises:
-        InputError: an assignment names nobody, or some are of users and some of sessions.
+        InputError: one is no assignment, or names nobody, or some are of users and some of sessions.
     """
     found: dict[Who, set[str]] = {}
     kinds = set()
     for each in assignments:
+        if not isinstance(each, Assignment):
+            raise InputError(f"assignments are Assignment(user=..., arm=...), not {type(each).__name__}")
         if each.user is None and each.session is None:
             raise InputError("an assignment names neither a user nor a session")
         kinds.add(each.session is None)

@@ -19,7 +19,7 @@ from evalr.estimates.sample_ratio import SampleRatio, coverage_by_arm, sample_ra
 from evalr.estimates.sequential import always_valid, planned_tau2
 from evalr.estimates.words import Unit, choice_words
 from evalr.inputs import About, Assignment
-from evalr.quoting import quoted
+from evalr.quoting import quoted, safe_text
 from evalr.summaries.assigned import Who, read_assigned
 from evalr.summaries.keys import Key, cluster_reader, group_reader
 from evalr.summaries.two_arms import TwoArms
@@ -34,6 +34,9 @@ TREATMENT = "treatment"
 CONTROLS = ("control", "holdout")
 OTHER_ARMS = 20
 """How many arms beside the two get an estimate of their own: the largest."""
+
+MOST_PLANNED = 10**15
+"""More than there are people, and little enough for floating point."""
 
 NOT_SUMS = "the summary has no sum for each user, from which a past could be taken off"
 NO_USERS = "some results have no user, whose past could be known"
@@ -103,8 +106,17 @@ def lift_of(summary: Summary[Any], results: Iterable[Any] | Tally[Any], asked: A
 def _check(asked: Asked) -> None:
     if asked.assignments is None and asked.weights is not None:
         raise InputError("weights are those of a split: pass the assignments that they are checked against, too")
-    if not (isinstance(asked.planned, int) and asked.planned > 0):
+    if not isinstance(asked.planned, int) or isinstance(asked.planned, bool) or not 0 < asked.planned <= MOST_PLANNED:
         raise InputError(f"planned={asked.planned!r} must be a number of clusters, both arms together, from 1")
+    for name, arm in (("treatment", asked.treatment), ("control", asked.control)):
+        if not isinstance(arm, str) and not (arm is None and name == "control"):
+            raise InputError(f"{name}={safe_text(repr(arm))} must be the name of an arm")
+    if not isinstance(asked.interval, str):
+        raise InputError(f"interval={safe_text(repr(asked.interval))} must be the name of an interval, such as 'mover'")
+    if not isinstance(asked.randomised, bool):  # a text such as "no" would say yes
+        raise InputError(f"randomised={safe_text(repr(asked.randomised))} must be True or False")
+    if asked.weights is not None and not isinstance(asked.weights, Mapping):
+        raise InputError("weights are a mapping from arm to weight, such as {'treatment': 0.9, 'control': 0.1}")
 
 
 def _control(asked: Asked, arms: list[str]) -> str:
