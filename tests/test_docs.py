@@ -4,8 +4,9 @@ What a page may hold:
 
 - A `python` fence runs; those of a page run in order, in one namespace and in an empty folder of the page's
   own, and `await` works at the top level. A `text` or `output` fence right below is exactly what it prints.
-- In a `console` fence, commands that begin with `$ evalr` run, and must succeed. The lines below one are
-  exactly what it prints, where a line `...` stands for any number of lines. Other commands are not run.
+- In a `console` fence, commands that begin with `$ evalr` run, and must succeed, unless `$ echo $?` right below
+  shows another exit code. The lines below one are exactly what it prints, where a line `...` stands for any number
+  of lines. Other commands are not run.
 - Any fence with `title="name"` is also written to the file of that name, for the fences below it.
 """
 
@@ -131,12 +132,15 @@ def run_python(name: str, fence: Fence, module: ModuleType, runner: asyncio.Runn
 
 
 def run_console(name: str, fence: Fence, folder: Path) -> None:
-    for offset, command, expected in read_commands(fence.body):
+    commands = read_commands(fence.body)
+    following = [(command, output) for _, command, output in [*commands, (0, "", "")][1:]]
+    for (offset, command, expected), (then, shown) in zip(commands, following, strict=True):
         if not re.match(r"evalr\b", command):
             continue
         where = f"{name}:{fence.line + 1 + offset}"
         done = run_shell(command, folder)
-        assert done.returncode == 0, f"{where}: {command} ended with {done.returncode}:\n{done.stdout}"
+        code = int(shown) if then == "echo $?" else 0
+        assert done.returncode == code, f"{where}: {command} ended with {done.returncode}:\n{done.stdout}"
         if expected.strip():
             check_output(where, expected, done.stdout, wildcard=True)
 
@@ -293,3 +297,9 @@ def test_three_dots_stand_for_any_lines_of_a_command_only() -> None:
 def test_a_command_that_fails_fails_the_page(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match=r"page\.md:2: evalr no-such-command ended with"):
         run_page("page.md", "```console\n$ evalr no-such-command\n```\n", tmp_path)
+
+
+def test_a_command_must_end_with_the_code_that_the_page_shows(tmp_path: Path) -> None:
+    run_page("page.md", "```console\n$ evalr no-such-command\n...\n$ echo $?\n2\n```\n", tmp_path)
+    with pytest.raises(AssertionError, match=r"page\.md:2: evalr no-such-command ended with 2"):
+        run_page("page.md", "```console\n$ evalr no-such-command\n...\n$ echo $?\n1\n```\n", tmp_path)

@@ -13,6 +13,7 @@ import sys
 import time
 from collections import Counter
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,20 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from evalr import DatasetError, Failure, Fallback, FunctionEvaluator, HandOff, InputError, Mean, Rate, Skip, Verdict
+from evalr import (
+    DatasetError,
+    Failure,
+    Fallback,
+    FunctionEvaluator,
+    HandOff,
+    InputError,
+    Mean,
+    Rate,
+    Skip,
+    Verdict,
+    bulk,
+    report,
+)
 from evalr.inputs import About, Session
 from evalr.labels import Dataset, Example
 from evalr.logs import read
@@ -682,6 +696,31 @@ def test_lines_are_results_as_evalrs_own_log_has_them(tmp_path: Path) -> None:
     assert {line["type"] for line in stored} == {"result"}
     log = read(path)
     assert [item.result.about for item in log] == [result.about for result in found.results]  # type: ignore[union-attr]
+
+
+def test_a_saved_experiment_is_a_log_whose_first_line_is_no_record(tmp_path: Path) -> None:
+    path = tmp_path / "found.jsonl"
+    experiment_sync(dataset(10), answer, judge).save(path)
+    for strict in (False, True):
+        log = read(path, strict=strict)
+        assert [type(item).__name__ for item in log] == ["Stored"] * 10
+        assert (log.records, dict(log.left_out.counts), dict(log.unknown_fields)) == (10, {}, {})
+    now = datetime(2026, 11, 30, tzinfo=UTC)
+    for one in (report(path, now=now), bulk.report(path, now=now), bulk.report(path, now=now, processes=2)):
+        assert (one["completion"].n, "left out" in str(one)) == (10, False)
+
+
+def says_yes(given: Transcript) -> TaskCompletion:
+    return TaskCompletion(completed=True, quality=4)
+
+
+def test_a_header_that_is_longer_than_what_is_looked_at_is_known(tmp_path: Path) -> None:
+    path = tmp_path / "found.jsonl"
+    experiment_sync(
+        dataset(3000), None, FunctionEvaluator("completion", "1", says_yes, Transcript, TaskCompletion, inline=True)
+    ).save(path)
+    assert len(path.read_text().split("\n")[0]) > 64 * 1024
+    assert len(list(read(path))) == 3000
 
 
 def test_a_summary_finds_its_results_by_the_verdict_type() -> None:

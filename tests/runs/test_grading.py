@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sqlite3
 import subprocess
@@ -308,6 +309,7 @@ def test_grades_print_and_dump_what_they_say(cache: Path) -> None:
         "status": "skipped",
         "reason": "none",
         "counts": {},
+        "results": [],
         "cached": False,
         "graded_at": None,
         "expires_at": None,
@@ -315,7 +317,43 @@ def test_grades_print_and_dump_what_they_say(cache: Path) -> None:
     graded = grade_sync(session(), {"outcome": Judge("other").evaluator()}, cache=cache, now=NINE)
     assert graded.to_dict()["outcome"]["expires_at"] == "2026-12-01T09:00:00+00:00"
     cached = grade_sync(session(), {"outcome": Judge("other").evaluator()}, cache=cache, now=NINE)
-    assert str(cached["outcome"]) == "outcome: graded (cached)"
+    assert str(cached["outcome"]) == "outcome: graded, good=True (cached)"
+
+
+def test_a_dump_has_the_results_in_plain_types(cache: Path) -> None:
+    answers: dict[str, Any] = {
+        "good": Verdict(Said(good=True), "x", cost=0.25, confidence={"good": 0.5}),
+        "person": HandOff("unsure", verdict=Verdict(Said(good=False), "x")),
+        "bad": Failure("no {answer}"),
+    }
+    judges = {name: Judge(name, lambda given, name=name: answers[name]).evaluator() for name in answers}
+    grades = grade_sync(session(), judges, cache=cache, now=NINE)
+    dumped = json.loads(json.dumps(grades.to_dict()))
+    (good,), (person,), (bad,) = (dumped[name]["results"] for name in answers)
+    assert good.pop("latency") >= 0
+    assert good == {
+        "status": "verdict",
+        "evaluator": "good",
+        "version": "1",
+        "about": {"kind": "transcript", "id": "s1", "user": "u1", "attributes": {}},
+        "value": {"good": True},
+        "confidence": {"good": 0.5},
+        "cost": 0.25,
+    }
+    assert (person["reason"], person["verdict"]["value"], person["cost"]) == ("unsure", {"good": False}, None)
+    assert (bad["status"], bad["error"], bad["cost"]) == ("failed", "no {answer}", None)
+    assert str(grades["good"]) == "good: graded, good=True"
+
+
+def test_a_long_verdict_stands_in_the_results_alone(cache: Path) -> None:
+    class Wide(BaseModel):
+        followed_the_instructions: bool = True
+        answered_the_whole_question: bool = True
+        said_where_it_was_found: bool = True
+        stayed_within_the_subject: bool = True
+
+    wide = FunctionEvaluator("wide", "1", lambda given: Wide(), Transcript, Wide)
+    assert str(grade_sync(session(), {"wide": wide}, cache=cache)["wide"]) == "wide: graded"
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -980,6 +980,8 @@ def test_evaluators_that_would_mix_are_refused() -> None:
     for options in ({"calls": -1}, {"cost": -1.0}, {"ceiling": 1.0}, {"cost": 1.0, "ceiling": -1.0}):
         with pytest.raises(InputError):
             Budget(**options)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"needs calls=1000 or cost=5\.0"):
+        Budget()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1036,3 +1038,17 @@ def test_an_exit_in_the_code_that_gives_inputs_is_raised_and_later_runs_go_on(er
     with pytest.raises(type(error)):
         list(evaluate_all_sync(Calls().judge(), inputs()))
     assert [result.status for result in evaluate_all_sync(Calls().judge(), asks(2))] == ["verdict", "verdict"]
+
+
+def test_a_budget_of_no_calls_gives_what_the_journal_has(tmp_path: Path) -> None:
+    ran(Calls().judge(), asks(3), journal=tmp_path / "j.db")
+    results, summary = ran(Calls().judge(), asks(5), journal=tmp_path / "j.db", budget=Budget(calls=0))
+    assert (len(results), summary.calls, summary.not_done) == (3, 0, {"budget of 0 calls used up": 2})
+
+
+def test_the_totals_of_a_journal_print_money(tmp_path: Path) -> None:
+    with Journal(tmp_path / "j.db") as journal:
+        ran(Priced(cost=0.1), asks(12), journal=journal)
+        assert str(journal.totals()) == "12 items: 12 with a verdict · 12 calls · $1.20"
+        ran(Priced(cost=None), asks(13)[12:], journal=journal)
+        assert str(journal.totals()).endswith("13 calls · ≥ $1.20")

@@ -57,6 +57,15 @@ PARTS_OF: dict[type[BaseModel], tuple[str, ...]] = {
 """The fields of each model that hold other models."""
 
 
+EXPERIMENT = "experiment"
+"""The type of the line with which the file of an experiment begins."""
+
+
+def is_header(record: object) -> bool:
+    """Whether a line says what those below it are, rather than what happened: it is no record."""
+    return isinstance(record, dict) and record.get("type") == EXPERIMENT and "format" in record
+
+
 def form_of(record: object) -> Form:
     """What a record says it is.
 

@@ -16,7 +16,7 @@ from pydantic_core import from_json, to_json
 
 from evalr.errors import InputError, LogError
 from evalr.inputs import Input, Transcript
-from evalr.logs.forms import FORMS, PARTS_OF, Form, form_of
+from evalr.logs.forms import FORMS, PARTS_OF, Form, form_of, is_header
 from evalr.logs.lines import BYTE_ORDER_MARK, CUT_OFF, UTF_16, Span, is_document, raw_lines
 from evalr.logs.log import Item, Log, Stored
 from evalr.logs.reasons import Reason, fault, text_fault, without_lone_escapes
@@ -84,6 +84,8 @@ def _claim_line(line: bytes) -> float:
     try:
         # The head may end inside a line.
         record = from_json(line, allow_partial=True)
+        if is_header(record):
+            return 0.9
         form = form_of(record)
     except (ValueError, Reason):
         return 0.0
@@ -193,7 +195,7 @@ class _Lines:
         self._form, self._mark, self._validate = form, form.mark, form.validate
 
     def read(self, line: bytes) -> Input | ResultLine | None:
-        """What a line holds, or None where it is blank.
+        """What a line holds, or None where it is blank, or a header.
 
         Raises:
             Reason: it cannot be used.
@@ -224,6 +226,8 @@ class _Lines:
                 record = from_json(line)
             except ValueError:
                 raise Reason(text_fault(line, str(error)) if line.endswith(b"\n") else CUT_OFF) from None
+        if is_header(record):
+            return None
         form = form_of(record)
         if form is not self._form:
             self._take(form)

@@ -3,6 +3,7 @@
 from evalr.runs.account import RunSummary
 from evalr.runs.attempts import RegenerationStatus, regeneration_status
 from evalr.runs.budget import Budget
+from evalr.runs.code_versions import code_version
 from evalr.runs.comparing import compare
 from evalr.runs.comparison import Comparison, Correction, Gate, PairedDifference
 from evalr.runs.experimenting import JudgeInput, experiment, experiment_sync
@@ -70,6 +71,7 @@ __all__ = [
     "Unready",
     "Watch",
     "classify",
+    "code_version",
     "compare",
     "evaluate_all",
     "evaluate_all_sync",

@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 class Budget:
     """What one run may spend. What it leaves undone, a later run with a budget of its own takes up.
 
+    What earlier runs on the same journal spent does not count; `Journal.totals()` has the sum of all.
+
     Args:
-        calls: the most calls, tries again included. It is never exceeded.
+        calls: the most calls, tries again included. It is never exceeded. With 0 nobody is asked, and only what the
+            journal has is given.
         cost: the most US dollars. With a `ceiling` it is not exceeded either, as long as no call costs more than that;
             without one it is exceeded by the calls that are in flight when it is used up.
         ceiling: the most that one call can cost. So much is set aside before each call, and stays spent where the cost
@@ -38,13 +41,19 @@ class Budget:
                 raise InputError(f"{name}={value!r} must be US dollars, finite and not below 0")
         if self.ceiling is not None and self.cost is None:
             raise InputError("ceiling= is what is set aside of cost=, which is missing")
+        if self.calls is None and self.cost is None:
+            raise InputError(
+                "a Budget needs calls=1000 or cost=5.0 (US dollars); where there is no bound, pass budget=None"
+            )
 
 
 class Ledger:
     """The account of one run: what is set aside for calls in flight, and what calls have cost."""
 
     def __init__(self, budget: Budget | None) -> None:
-        self._budget = budget or Budget()
+        self._most_calls = None if budget is None else budget.calls
+        self._most_cost = None if budget is None else budget.cost
+        self._ceiling = None if budget is None else budget.ceiling
         self._calls = 0
         self._in_flight = 0
         self._spent = 0.0
@@ -69,36 +78,34 @@ class Ledger:
 
     def try_reserve(self) -> str | None:
         """As `reserve`, without waiting."""
-        budget = self._budget
-        if budget.calls is not None and self._calls >= budget.calls:
-            return f"budget of {budget.calls:,} calls used up"
-        if budget.cost is not None:
-            aside = 0.0 if budget.ceiling is None else budget.ceiling
+        if self._most_calls is not None and self._calls >= self._most_calls:
+            return f"budget of {self._most_calls:,} calls used up"
+        if self._most_cost is not None:
+            aside = self._ceiling or 0.0
             committed = self._spent + self._in_flight * aside
             # A penny's share of rounding must not keep the last call out.
-            over = committed >= budget.cost if not aside else committed + aside > budget.cost * (1 + 1e-12)
+            over = committed >= self._most_cost if not aside else committed + aside > self._most_cost * (1 + 1e-12)
             if over:
-                return self._cost_words()
+                return self._cost_words(self._most_cost)
         self._calls += 1
         self._in_flight += 1
         return None
 
     def used_up(self) -> str | None:
         """The name of the budget that calls in flight have used up since something was set aside, if they have."""
-        budget = self._budget
-        over = budget.cost is not None and budget.ceiling is None and self._spent >= budget.cost
-        return self._cost_words() if over else None
+        if self._most_cost is None or self._ceiling is not None or self._spent < self._most_cost:
+            return None
+        return self._cost_words(self._most_cost)
 
-    def _cost_words(self) -> str:
-        return f"budget of ${self._budget.cost:,.2f} used up"
+    def _cost_words(self, cost: float) -> str:
+        return f"budget of ${cost:,.2f} used up"
 
     def settle(self, cost: float | None) -> None:
         """A call is back. An unknown cost counts as the ceiling, where there is one."""
         self._in_flight -= 1
-        ceiling = self._budget.ceiling
-        if ceiling is not None and cost is not None and cost > ceiling:
+        if self._ceiling is not None and cost is not None and cost > self._ceiling:
             self.over_ceiling += 1
-        self._spent += (ceiling or 0.0) if cost is None else cost
+        self._spent += (self._ceiling or 0.0) if cost is None else cost
         self._wake()
 
     def give_back(self) -> None:

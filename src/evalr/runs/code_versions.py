@@ -14,8 +14,11 @@ PLAIN = (str, bytes, int, float, bool, complex, type(None))
 def code_version(function: Callable[..., Any]) -> str:
     """`code:` and 12 digits that change with a function's code and with the plain values that it uses.
 
+        judge = FunctionEvaluator("completion", code_version(ask), ask, Transcript, TaskCompletion)
+
     Functions of the same module that it calls are looked into, and so are texts and numbers that it reads from its
-    module, its closure or its object. Other modules and other objects are not: what they do has a version of its own.
+    module, its closure or its object. Other modules and other objects are not, such as a client, a model behind an API
+    or a prompt in a file: what they do needs a version of its own. Another version of Python may give other digits.
     """
     spelled = "\n".join(_parts(function, set()))
     return f"code:{blake2b(spelled.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"

@@ -15,6 +15,7 @@ from evalr.estimates.words import choice_words, count_words
 from evalr.labels.datasets import HASH_SHOWN
 from evalr.labels.files import Place, locked, read_bytes, real_path, replace_lines
 from evalr.labels.lines import check_header, measured_types, numbered_lines
+from evalr.logs.forms import EXPERIMENT
 from evalr.plain import ascii_text, from_json_text, readable_text
 from evalr.quoting import quoted, safe_text
 from evalr.runs.account import RunSummary, cost_words
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from evalr.summaries import Summary
 
 FORMAT = 1
-HEADER = "experiment"
 
 _STATUS_WORDS = {
     Verdict.status: "verdict",
@@ -178,7 +178,7 @@ class Experiment:
 
     def _header(self) -> dict[str, Any]:
         return {
-            "type": HEADER,
+            "type": EXPERIMENT,
             "format": FORMAT,
             "name": self.name,
             "dataset": self.dataset,
@@ -215,7 +215,7 @@ class Experiment:
         real = real_path(path)
         lines = numbered_lines(real, read_bytes(real))
         header = next(lines, (1, {}))[1]
-        check_header(real, header, HEADER, FORMAT)
+        check_header(real, header, EXPERIMENT, FORMAT)
         known = measured_types() | {each.__name__: each for each in verdict_types}
         try:
             evaluators = {

@@ -11,7 +11,9 @@ from typing import Any, Literal
 
 from evalr.background import run_sync
 from evalr.errors import InputError
+from evalr.fields import verdict_fields
 from evalr.inputs import About, Input, Now, resolve_now, utc_now
+from evalr.plain import value_fields
 from evalr.quoting import safe_text
 from evalr.runs.account import RunSummary
 from evalr.runs.budget import Budget, Ledger
@@ -20,6 +22,7 @@ from evalr.runs.families import Families, FamilyPlan, Judges
 from evalr.runs.jobs import Job
 from evalr.runs.journal import Found, Journal
 from evalr.runs.limiter import AT_ONCE, Limiter
+from evalr.runs.lines import plain_fields
 from evalr.runs.reasons import reason_of
 from evalr.runs.retries import Retry
 from evalr.runs.running import Run, check_terms, limiter_for
@@ -34,6 +37,9 @@ LACKING: tuple[Status, ...] = ("failed", "not_done", "handed_off", "pending")
 """Without a verdict that counts, though there was something to ask; the worst first."""
 
 TOO_SOON = "too soon to tell"
+
+LONGEST_VALUE = 100
+"""How many characters of a verdict stand in a grade's line; a longer one is in its results alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +71,31 @@ class Grade:
     expires_at: datetime | None
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it but the results, as JSON has it."""
+        """All of it as JSON has it; of each result its value, evaluator, version, latency and cost among others."""
         return {
             "status": self.status,
             "reason": self.reason,
             "counts": dict(self.counts),
+            "results": [plain_fields(result) for result in self.results],
             "cached": self.cached,
             "graded_at": None if self.graded_at is None else self.graded_at.isoformat(),
             "expires_at": None if self.expires_at is None else self.expires_at.isoformat(),
         }
 
     def __str__(self) -> str:
-        words = f"{safe_text(self.family)}: {_words(self.status)}"
+        words = f"{safe_text(self.family)}: {_words(self.status)}{self._value_words()}"
         words += "" if self.reason is None else f", {safe_text(self.reason, longest=200)}"
         return f"{words} (cached)" if self.cached else words
+
+    def _value_words(self) -> str:
+        """`, success=True`: what the verdict says but in texts, where there is one verdict and that is short."""
+        values = [result.value for result in self.results if isinstance(result, Verdict)]
+        if len(values) != 1 or self.status == "pending":
+            return ""
+        names = [each.name for each in verdict_fields(type(values[0])) if each.kind != "text"]
+        fields = {name: part for name, part in value_fields(values[0]).items() if name in names}
+        words = "".join(f", {name}={safe_text(str(part))}" for name, part in fields.items() if part is not None)
+        return words if len(words) <= LONGEST_VALUE else ""
 
 
 @dataclass(frozen=True)
@@ -109,7 +126,7 @@ class Grades(Mapping[str, Grade]):
         return [result for grade in self._grades.values() for result in grade.results]
 
     def to_dict(self) -> dict[str, Any]:
-        """Each family's grade without its results, as JSON has it."""
+        """Each family's grade with its results, as JSON has it."""
         return {name: grade.to_dict() for name, grade in self._grades.items()}
 
     def __str__(self) -> str:

@@ -19,8 +19,10 @@ from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self
 
 from evalr.errors import InputError, JournalError
+from evalr.estimates.words import count_words
 from evalr.evaluators import Evaluator
 from evalr.inputs import Clock, utc_now
+from evalr.runs.account import cost_words
 from evalr.runs.keys import Key
 from evalr.runs.lines import from_text
 from evalr.runs.locks import LivenessLock, is_held
@@ -149,6 +151,14 @@ class Totals:
     in_doubt: int
     cost: float
     unknown_costs: int
+
+    def __str__(self) -> str:
+        words = {"verdict": "with a verdict", "handed_off": "handed off"}
+        named = ", ".join(f"{count:,} {words.get(status, status)}" for status, count in self.items.items())
+        items = count_words(sum(self.items.values()), "item") + (f": {named}" if named else "")
+        doubts = f", {self.in_doubt:,} in doubt" if self.in_doubt else ""
+        cost = cost_words(self.cost, self.unknown_costs, self.calls)
+        return f"{items} · {count_words(self.calls, 'call')}{doubts} · {cost}"
 
 
 class Journal:

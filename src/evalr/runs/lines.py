@@ -38,6 +38,15 @@ def to_text(result: Result[Any], verdict_type: type[BaseModel]) -> str:
     return text
 
 
+def plain_fields(result: Result[Any]) -> dict[str, Any]:
+    """A result in plain types, as a log's line has it; an unknown latency or cost is None."""
+    verdict = result.verdict if isinstance(result, HandOff) else result
+    kind = type(verdict.value) if isinstance(verdict, Verdict) else BaseModel
+    fields: dict[str, Any] = from_json_text(ascii_text(_fields(result, kind)))
+    del fields["type"]
+    return {"latency": None, "cost": None, **fields}
+
+
 def from_text(text: str, verdict_type: type[BaseModel], repeat: int | None = None) -> Result[Any]:
     """The result that a line stands for, with `repeat` in its `about`.
 
