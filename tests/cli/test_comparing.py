@@ -75,8 +75,8 @@ def test_what_cannot_be_compared_is_misuse(
     small = saved(tmp_path / "small.jsonl", 0.5, size=30)
     for arguments, message in (
         ((files[0], str(tmp_path / "none.jsonl")), "cannot be read"),
-        ((files[0], other), "pass mix_versions=True"),
-        ((files[0], small), "pass mix_datasets=True"),
+        ((files[0], other), "pass mix_versions=True (--mix-versions)"),
+        ((files[0], small), "pass mix_datasets=True (--mix-datasets)"),
         ((*files, "--gate", "nothing > 0"), "no measure is named 'nothing'"),
         ((*files, "--correction", "x"), "there are: holm, bh, none"),
     ):

@@ -153,7 +153,7 @@ def _changed(before: Compared, after: Compared, *, mix_datasets: bool) -> set[st
         raise InputError(
             f"the runs are of different datasets, {quoted(before.dataset)} with {len(before.examples):,} examples and "
             f"{quoted(after.dataset)} with {len(after.examples):,}, of which {len(shared) - len(changed):,} are the "
-            "same in both: pass mix_datasets=True to compare those alone"
+            "same in both: pass mix_datasets=True (--mix-datasets) to compare those alone"
         )
     return changed
 
@@ -279,6 +279,6 @@ def _mixed(
         ]
         raise MixedVersionsError(
             f"summary {summary.name!r}: before was judged by {sides[0]}, after by {sides[1]}, so that a difference may "
-            "be the evaluator's: judge both runs by one, or pass mix_versions=True"
+            "be the evaluator's: judge both runs by one, or pass mix_versions=True (--mix-versions)"
         )
     return mixed
