@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -71,7 +73,7 @@ def counts_of(results: Sequence[Result[Any]]) -> dict[str | None, int]:
 
 def adds_up(summary: OnlineSummary, before: int = 0) -> bool:
     parts = (summary.unsampled, summary.unchanged, summary.outdated, summary.replaced, sum(summary.refused.values()))
-    return summary.submitted + before == sum(parts) + summary.judged + summary.waiting + summary.in_work
+    return summary.submitted + before == sum(parts) + summary.judged + summary.waiting + summary.held + summary.in_work
 
 
 @pytest.fixture
@@ -633,6 +635,75 @@ def test_what_waits_in_a_spool_at_the_end_is_there_at_the_next_start(clock: Cloc
         online.submit(session("s0", 60, 61))
         assert online.drain_sync(unready="judge").superseding == 1
     assert sink.superseded == 1
+
+
+@contextmanager
+def written_by_another(spool: Path) -> Iterator[None]:
+    """As when another process is stopped in the middle of a write."""
+    with closing(sqlite3.connect(spool, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        finally:
+            connection.execute("ROLLBACK")
+
+
+def test_a_spool_that_another_process_holds_keeps_nobody_waiting(clock: Clock, tmp_path: Path) -> None:
+    judge, sink, spool = Judge(), MemorySink(), tmp_path / "spool.db"
+    with Online(judge.evaluator, sinks=sink, spool=spool, now=clock, max_waiting=100) as online:
+        with written_by_another(spool):
+            begun = time.perf_counter()
+            assert {online.submit(session(f"s{n}")) for n in range(50)} == {"held"}
+            run_sync(asyncio.sleep(0))  # the loop in which the work is done stands not still either
+            assert time.perf_counter() - begun < 2
+            online.submit(session("s0", 0, 1))
+            online.submit(session("s1", 0))
+            summary = online.summary
+            assert (summary.submitted, summary.held, summary.waiting) == (52, 52, 0)
+            assert "52 held until the spool can be written" in str(summary)
+            assert {online.submit(session(f"t{n}")) for n in range(48)} == {"held"}
+            assert online.submit(session("t48")) == "refused"
+            assert adds_up(online.summary)
+        summary = online.drain_sync()
+        assert (summary.held, summary.judged, summary.replaced, summary.unchanged) == (0, 98, 1, 1)
+        assert adds_up(summary)
+        assert online.submit(session("u")) == "waiting"
+    assert counts_of(sink.results)["s0"] == 2
+    assert max(Counter(name for name, _ in judge.asked).values()) == 1
+
+
+def test_work_goes_on_after_a_spool_was_held(clock: Clock, tmp_path: Path) -> None:
+    spool, let_go = tmp_path / "spool.db", asyncio.Event()
+
+    async def ask(given: Session) -> Length:
+        await let_go.wait()
+        return Length(count=1)
+
+    async def main() -> None:
+        judge = FunctionEvaluator("slow", "1", ask, Session, Length)
+        sink = MemorySink()
+        async with Online(judge, sinks=sink, spool=spool, now=clock) as online:
+            online.submit(session("s1"))
+            while not online.summary.in_work:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            with written_by_another(spool):
+                online._worker._loop.call_soon_threadsafe(let_go.set)  # type: ignore[union-attr]
+                while not sink.results:  # noqa: ASYNC110  a result is there, and the spool does not know of it
+                    await asyncio.sleep(0.01)
+                assert online.summary.judged == 0
+            assert (await online.drain()).judged == 1
+
+    asyncio.run(main())
+
+
+def test_what_is_held_at_the_end_is_said_to_be_lost(clock: Clock, tmp_path: Path) -> None:
+    spool = tmp_path / "spool.db"
+    online = Online(Judge().evaluator, sinks=MemorySink(), spool=spool, now=clock)
+    with written_by_another(spool):
+        assert online.submit(session("s1")) == "held"
+        with pytest.warns(UserWarning, match="1 input was submitted and not judged"):
+            summary = online.close_sync(timeout=0.1)
+    assert (summary.held, summary.judged) == (1, 0)
 
 
 def test_drain_gives_up_in_time_and_the_work_goes_on(clock: Clock) -> None:

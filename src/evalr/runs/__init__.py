@@ -11,9 +11,11 @@ from evalr.runs.experiments import EvaluatorVersion, Experiment
 from evalr.runs.families import Evaluators, Family, Judges
 from evalr.runs.grading import Grade, Grades, grade, grade_sync
 from evalr.runs.journal import Journal, Totals
+from evalr.runs.judging import Unready
 from evalr.runs.keys import input_hash
 from evalr.runs.limiter import Limiter
-from evalr.runs.online import Online, OnlineSummary, Submitted, Unready
+from evalr.runs.online import Online, Submitted
+from evalr.runs.online_summary import OnlineSummary
 from evalr.runs.progress import Progress, ProgressLine, Watch
 from evalr.runs.readiness import Readiness
 from evalr.runs.regeneration import Regeneration, SyncRegeneration, regenerate, regenerate_sync

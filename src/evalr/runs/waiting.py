@@ -10,10 +10,12 @@ import json
 import os
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any, Literal, NamedTuple
 from uuid import uuid4
 
@@ -30,11 +32,20 @@ APPLICATION = 0x65766C73  # "evls"
 PATIENCE = 10.0
 """Seconds to wait for another process that is writing. Each writes for less than a millisecond."""
 
+QUICK = 0.05
+"""Seconds that `put` waits for it, whose caller must not stand still."""
+
+AT_A_TIME = 0.02
+"""Seconds of one try, during which nothing else in this process can be done with the file; and between two tries."""
+
 REMEMBERED = 100_000
 """How many of the subjects that were judged last are known, for when one of them is read again."""
 
-Put = Literal["added", "replaced", "unchanged", "outdated", "full"]
-"""What became of a reading of an input. It is outdated where a reading that is there goes on for longer."""
+Put = Literal["added", "replaced", "unchanged", "outdated", "full", "held"]
+"""What became of a reading of an input. It is outdated where a reading that is there goes on for longer.
+
+It is held where the file could not be written just now: it is in memory, until `put_held` puts it into the file.
+"""
 
 _TABLES = """
 CREATE TABLE waiting (
@@ -49,6 +60,10 @@ CREATE INDEX judged_number ON judged (number);
 """
 
 _FREE = "owner IS NULL AND NOT EXISTS (SELECT 1 FROM waiting w WHERE w.key = waiting.key AND w.owner IS NOT NULL)"
+
+
+class _BusyError(SpoolError):
+    """Another process, or thread, kept on writing."""
 
 
 class Reading(NamedTuple):
@@ -108,6 +123,8 @@ class Waiting:
         """Inputs in the file that cannot be read back, and stay there."""
         self._lock = threading.RLock()
         self._objects: dict[int, Input] = {}
+        self._held: deque[tuple[Reading, str]] = deque()
+        self._putting = threading.Lock()
         self._owner = uuid4().hex
         self._alive: LivenessLock | None = None
         with self._told("opened"):
@@ -129,9 +146,13 @@ class Waiting:
                 self._connection.close()
                 raise SpoolError(str(error)) from error
             self.take_over()
+            with self._told("opened"):
+                self._connection.execute(f"PRAGMA busy_timeout = {1000 * AT_A_TIME:.0f}")
 
     def put(self, reading: Reading, *, most: int | None = None) -> Put:
         """Let a reading wait. It takes the place of one of its subject that waits already, unless that one is later.
+
+        It is back at once: where a file cannot be written just now, the reading is held, and so is what comes after it.
 
         Args:
             reading: what is to be judged.
@@ -141,8 +162,42 @@ class Waiting:
             InputError: it cannot be written to the file.
             SpoolError: the file cannot be written.
         """
-        text = None if self.path is None else _text_of(reading.given)
-        with self._writing() as write:
+        if self.path is None:
+            return self._put(reading, None, most, PATIENCE)
+        text = _text_of(reading.given)
+        if not self._held:  # else an earlier reading would come after it
+            with contextlib.suppress(_BusyError):
+                return self._put(reading, text, None, QUICK)
+        if most is not None and len(self._held) >= most:
+            return "full"
+        self._held.append((reading, text))
+        return "held"
+
+    def put_held(self, patience: float = PATIENCE) -> Put | None:
+        """Put the first of those that are held into the file, and say what became of it; None where none is held.
+
+        Raises:
+            SpoolError: the file cannot be written. It is still held.
+        """
+        if not self._putting.acquire(timeout=patience):
+            raise self._busy(patience)
+        try:
+            if not self._held:
+                return None
+            reading, text = self._held[0]
+            put = self._put(reading, text, None, patience)
+            self._held.popleft()
+            return put
+        finally:
+            self._putting.release()
+
+    @property
+    def held(self) -> int:
+        """How many are held."""
+        return len(self._held)
+
+    def _put(self, reading: Reading, text: str | None, most: int | None, patience: float) -> Put:
+        with self._writing(patience) as write:
             waits, known = self._known(write, reading)
             if known is not None:
                 content, last = known
@@ -267,12 +322,12 @@ class Waiting:
 
     def close(self) -> None:
         """End. What a file holds waits for whoever opens it next."""
+        if self._alive is not None:
+            with contextlib.suppress(SpoolError):  # it is taken over from the dead
+                self._let_go(self._owner, QUICK)
+            self._alive.release()
+            self._alive = None
         with self._lock:
-            if self._alive is not None:
-                with contextlib.suppress(SpoolError):  # it is taken over from the dead
-                    self._let_go(self._owner)
-                self._alive.release()
-                self._alive = None
             self._connection.close()
 
     # -- rows ---------------------------------------------------------------------------------------------------------
@@ -315,8 +370,8 @@ class Waiting:
         )
         return True
 
-    def _let_go(self, owner: str) -> None:
-        with self._writing() as write:
+    def _let_go(self, owner: str, patience: float = PATIENCE) -> None:
+        with self._writing(patience) as write:
             for number, names in write("SELECT number, names FROM waiting WHERE owner = ?", (owner,)).fetchall():
                 # Whether a sink has its results, nobody knows: what comes now takes their place if it has.
                 self._remember(write, number)
@@ -356,10 +411,10 @@ class Waiting:
             )
 
     @contextmanager
-    def _writing(self) -> Iterator[Any]:
-        with self._told("written"), self._lock:
+    def _writing(self, patience: float = PATIENCE) -> Iterator[Any]:
+        with self._told("written"):
+            self._begin(patience)
             connection = self._connection
-            connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection.execute
                 connection.execute("COMMIT")
@@ -367,6 +422,32 @@ class Waiting:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+            finally:
+                self._lock.release()
+
+    def _begin(self, patience: float) -> None:
+        """Begin to write, holding the lock; other threads have their turn while another process writes."""
+        until = monotonic() + patience
+        while self._lock.acquire(timeout=max(0.0, until - monotonic())):
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.Error as error:
+                self._lock.release()
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+            except BaseException:
+                self._lock.release()
+                raise
+            else:
+                return
+            sleep(min(AT_A_TIME, max(0.0, until - monotonic())))
+            if monotonic() >= until:
+                break
+        raise self._busy(patience)
+
+    def _busy(self, patience: float) -> SpoolError:
+        what = f"the spool cannot be written: another process kept it locked for over {patience:g} s"
+        return _BusyError(f"{self.path}: {what}")
 
     @contextmanager
     def _told(self, what: str) -> Iterator[None]:
