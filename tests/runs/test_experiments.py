@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import html
+import importlib.util
 import json
+import linecache
 import os
 import random
 import signal
@@ -532,6 +534,71 @@ def test_a_version_by_code_is_the_same_in_every_process_and_changes_with_what_is
     assert first == second
     assert first[0] == first[1]
     assert len(set(first[1:])) == 4
+
+
+TASKS = """
+from functools import wraps
+
+PROMPT = 'be kind'
+
+def helper(text):
+    return f"{PROMPT}: {text!r:>{10}} {{}} {'nested' f'{text}'}"
+
+async def task(given):
+    # what is said here changes nothing
+    words = \'\'\'first
+
+    last\'\'\'
+
+    return helper(words), [each for each in given
+                           if each]
+"""
+
+
+def versions_in(path: Path, text: str, *names: str) -> list[str]:
+    path.write_text(text, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return [code_version(getattr(module, name)) for name in names]
+
+
+def test_a_version_by_code_goes_by_the_source_and_is_the_same_in_every_python(tmp_path: Path) -> None:
+    (version,) = versions_in(tmp_path / "tasks.py", TASKS, "task")
+    assert version == "code:d83f4bdcfd9a"
+    alike = [("    # what is said here changes nothing\n", ""), ("given\n" + 27 * " " + "if", "given if")]
+    for n, change in enumerate(alike):
+        assert versions_in(tmp_path / f"alike{n}.py", TASKS.replace(*change), "task") == [version]
+    others = [
+        ("kind", "firm"),
+        ("first\n\n", "first\n"),
+        ("{text!r:", "{text!s:"),
+        ("{{}}", "{{-}}"),
+        ("if each", "if not each"),
+    ]
+    found = [
+        versions_in(tmp_path / f"other{n}.py", TASKS.replace(*change), "task")[0] for n, change in enumerate(others)
+    ]
+    assert len({version, *found}) == len(found) + 1
+
+
+def test_a_version_by_code_tells_lambdas_of_one_line_apart(tmp_path: Path) -> None:
+    text = "one, other = lambda x: x + 1, lambda x: x + 2\n"
+    assert len(set(versions_in(tmp_path / "lambdas.py", text, "one", "other"))) == 2
+
+
+def test_a_version_by_code_is_of_what_runs_and_not_of_what_its_file_says_since(tmp_path: Path) -> None:
+    path = tmp_path / "edited.py"
+    path.write_text("def task(x):\n    return x + 1\n", encoding="utf-8")
+    space: dict[str, Any] = {"__name__": "edited"}
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), space)
+    path.write_text("def task(x):\n    return x + 2\n", encoding="utf-8")
+    linecache.clearcache()
+    path_after = tmp_path / "after.py"
+    (after,) = versions_in(path_after, path.read_text(encoding="utf-8"), "task")
+    assert code_version(space["task"]) != after
 
 
 def test_a_version_by_code_looks_into_what_holds_a_function() -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import io
+import linecache
+import tokenize
 from collections.abc import Callable, Iterator
 from functools import partial
 from hashlib import blake2b
@@ -18,7 +22,11 @@ def code_version(function: Callable[..., Any]) -> str:
 
     Functions of the same module that it calls are looked into, and so are texts and numbers that it reads from its
     module, its closure or its object. Other modules and other objects are not, such as a client, a model behind an API
-    or a prompt in a file: what they do needs a version of its own. Another version of Python may give other digits.
+    or a prompt in a file: what they do needs a version of its own.
+
+    Code is its source, without comments and layout, so that each Python has the same version for it. Where that cannot
+    be had, or is not what runs (it was edited since), and for a lambda, of which a line may have several, it is the
+    bytecode, which is another one in another minor version of Python.
     """
     spelled = "\n".join(_parts(function, set()))
     return f"code:{blake2b(spelled.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
@@ -45,7 +53,8 @@ def _parts(thing: Any, seen: set[int]) -> Iterator[str]:
 
 def _of_callable(thing: Any, seen: set[int]) -> Iterator[str]:
     if isinstance(thing, FunctionType):
-        yield from _code(thing.__code__, seen)
+        source = _source(thing)
+        yield from _code(thing.__code__, seen) if source is None else _tokens(source)
         for value in _used(thing):
             yield from _parts(value, seen)
     elif isinstance(thing, MethodType):
@@ -58,6 +67,55 @@ def _of_callable(thing: Any, seen: set[int]) -> Iterator[str]:
         called = getattr(kind, "__call__", None)  # noqa: B004  its code is wanted
         if isinstance(called, FunctionType):
             yield from _parts((called, {k: v for k, v in vars(thing).items() if isinstance(v, PLAIN)}), seen)
+
+
+def _source(function: FunctionType) -> str | None:
+    """What the file says of a function; None where that is not what runs."""
+    code = function.__code__
+    text = "".join(linecache.getlines(code.co_filename, function.__globals__))
+    try:
+        module = compile(text, code.co_filename, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        tree = compile(
+            text, code.co_filename, "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True
+        )
+    except (SyntaxError, ValueError):
+        return None
+    if all(each != code for each in _codes(module)):
+        return None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == code.co_name:
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            if first == code.co_firstlineno:
+                return ast.get_source_segment(text, node)
+    return None
+
+
+def _tokens(source: str) -> Iterator[str]:
+    """Each word and sign of a source, and where blocks begin and end. Each Python finds the same ones."""
+    lines = source.splitlines(keepends=True)
+    start = getattr(tokenize, "FSTRING_START", None)  # before Python 3.12 an f-string is one token, as it is here
+    end = getattr(tokenize, "FSTRING_END", None)
+    open_at: list[tuple[int, int]] = []
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == start:
+            open_at.append(token.start)
+        elif token.type == end:
+            begun = open_at.pop()
+            if not open_at:
+                yield _between(lines, begun, token.end)
+        elif open_at or token.type in (tokenize.COMMENT, tokenize.NL):
+            continue
+        elif token.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT):
+            yield tokenize.tok_name[token.type]
+        else:
+            yield token.string
+
+
+def _between(lines: list[str], begun: tuple[int, int], ended: tuple[int, int]) -> str:
+    (first, left), (last, right) = begun, ended
+    if first == last:
+        return lines[first - 1][left:right]
+    return "".join([lines[first - 1][left:], *lines[first : last - 1], lines[last - 1][:right]])
 
 
 def _code(code: CodeType, seen: set[int]) -> Iterator[str]:
