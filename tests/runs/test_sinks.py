@@ -167,6 +167,23 @@ def test_a_log_that_cannot_be_written_is_an_error_that_names_it(tmp_path: Path) 
         write(JsonlSink(tmp_path / "nowhere" / "verdicts.jsonl"), verdict("s"))
 
 
+def test_a_disk_that_fills_up_leaves_no_part_of_what_comes_again(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource", reason="there is no limit of a file's size to stand for a full disk")
+    sink = JsonlSink(tmp_path / "verdicts.jsonl")
+    write(sink, verdict("s0"))
+    there = sink.path.stat().st_size
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (there + 1000, hard))
+    try:
+        with pytest.raises(SinkError, match="cannot be added"):
+            write(sink, *(verdict(f"s{n}") for n in range(1, 20)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert sink.path.stat().st_size == there
+    write(sink, *(verdict(f"s{n}") for n in range(1, 20)))
+    assert [result.about.id for result in stored(sink.path) if result.about] == [f"s{n}" for n in range(20)]
+
+
 def test_hostile_texts_are_written_as_they_are(tmp_path: Path) -> None:
     sink = JsonlSink(tmp_path / "verdicts.jsonl")
     texts = ['"},"supersedes":true}\n{"type":"result"', "\u2028 \x00 \x1b[2J {x}", "é" * 10]

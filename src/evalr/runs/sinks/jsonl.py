@@ -57,16 +57,27 @@ class JsonlSink:
     def _append(self, data: bytes) -> None:
         try:
             with _locked(self.path) as file:
-                if os.fstat(file).st_size:
+                size = os.fstat(file).st_size
+                if size:
                     os.lseek(file, -1, os.SEEK_END)
                     if os.read(file, 1) != b"\n":
                         data = b"\n" + data
-                left = memoryview(data)
-                while left:
-                    left = left[os.write(file, left) :]
-                os.fsync(file)
+                try:
+                    _write(file, data)
+                except OSError:
+                    # All of it comes again, and what is there by then would be there twice. A pipe has no length.
+                    with contextlib.suppress(OSError):
+                        os.ftruncate(file, size)
+                    raise
         except OSError as error:
             raise SinkError(f"{self.path}: results cannot be added: {error.strerror or error}") from error
+
+
+def _write(file: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(file, left) :]
+    os.fsync(file)
 
 
 @contextlib.contextmanager
