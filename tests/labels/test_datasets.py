@@ -501,3 +501,10 @@ def test_the_header_says_what_the_file_is(tmp_path: Path) -> None:
         "verdict": "TaskCompletion",
         "examples": 1,
     }
+
+
+def test_a_dataset_without_a_name_says_so_in_one_line() -> None:
+    with pytest.raises(InputError, match="a dataset needs a name, not ") as caught:
+        Dataset(["\x1b[2J" * 1000])  # type: ignore[arg-type]
+    assert len(str(caught.value)) < 120
+    assert "\x1b" not in str(caught.value)

@@ -535,6 +535,8 @@ ok = Judge("outcome").evaluator()
         (session(), {"a": ok, "b": ok}, {}, "families 'a' and 'b' both ask evaluator 'outcome', version '1'"),
         (session(), {"outcome": ok}, {"lifetime": timedelta(0)}, "pass again=True"),
         (session(), {"outcome": ok}, {"lifetime": 24}, "must be a timedelta above 0"),
+        (session(), {"outcome": ok}, {"lifetime": timedelta.max}, "pass None for ever"),
+        (session(), {"outcome": ok}, {"budget": 100}, "budget=100 must be a Budget"),
         (session(), {"outcome": ok}, {"timeout": 0}, "timeout=0 must be seconds"),
         (session(), {"outcome": ok}, {"limit": Limiter(4, tokens_per_minute=100)}, "'outcome' has no expected_tokens"),
         (session(), {"outcome": ok}, {"now": datetime(2026, 11, 30)}, "has no time zone"),  # noqa: DTZ001

@@ -357,3 +357,9 @@ def test_estimates_say_that_they_are_of_a_sample() -> None:
     estimate = completion_rate.estimate(results)
     assert "sampled" in estimate.flags
     assert estimate.counts["total"] == pytest.approx(len(given))
+
+
+def test_an_input_never_stands_for_infinitely_many() -> None:
+    heavy = [session(f"s{n}", weight=1e308) for n in range(3)]
+    with pytest.raises(InputError, match="would stand for more inputs than a number can count"):
+        stratified_sample(heavy, "user", n=1)

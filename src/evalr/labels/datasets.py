@@ -62,7 +62,7 @@ class Dataset(Generic[V]):
     ) -> None:
         listed = list(examples)
         if not isinstance(name, str) or not name:
-            raise InputError(f"a dataset needs a name, not {name!r}")
+            raise InputError(f"a dataset needs a name, not {safe_text(repr(name), longest=60)}")
         for position, example in enumerate(listed):
             if not isinstance(example, Example):
                 raise InputError(f"example {position} is a {type(example).__name__}: pass Example(input, ...)")

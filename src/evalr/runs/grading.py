@@ -30,6 +30,7 @@ from evalr.runs.sharing import shared_journal
 from evalr.verdicts import Failure, Result, Verdict, describe
 
 DAY = timedelta(hours=24)
+LONGEST_LIFETIME = timedelta(days=36525)
 
 Status = Literal["graded", "partial", "pending", "handed_off", "failed", "not_done", "skipped"]
 
@@ -181,6 +182,8 @@ async def grade(
         raise InputError(f"grade reads one input, such as a Session, not {safe_text(type(given).__name__)}")
     if lifetime is not None and not (isinstance(lifetime, timedelta) and lifetime > timedelta(0)):
         raise InputError(f"lifetime={lifetime!r} must be a timedelta above 0; to ask once more, pass again=True")
+    if lifetime is not None and lifetime > LONGEST_LIFETIME:
+        raise InputError(f"lifetime={lifetime!r} is longer than a hundred years: pass None for ever")
     families = Families(judges)
     check_terms(budget, retry, timeout)
     limiter = limiter_for(limit, families.evaluators)

@@ -6,6 +6,7 @@ whatever the strata and however much of each was taken.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
@@ -143,7 +144,11 @@ def weighed(given: I, factor: float) -> I:
     """The input, standing for `factor` times as many; itself where it stands for no more than before."""
     if factor == 1:
         return given
-    return given.model_copy(update={"weight": factor * (1 if given.weight is None else given.weight)})
+    weight = factor * (1 if given.weight is None else given.weight)
+    if not math.isfinite(weight):
+        who = describe(Failure("", about=given.about()))
+        raise InputError(f"{who} would stand for more inputs than a number can count")
+    return given.model_copy(update={"weight": weight})
 
 
 # ---------------------------------------------------------------------------------------------------------------------
