@@ -85,7 +85,7 @@ def file_lock(path: Path, *, patience: float = 30.0) -> Iterator[None]:
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
-            if try_lock(file) and _is_at(path, file):
+            if try_lock(file) and is_at(path, file):
                 break
             if monotonic() > until:
                 raise TimeoutError(f"locked by another process for over {patience:g} seconds")
@@ -103,7 +103,8 @@ def file_lock(path: Path, *, patience: float = 30.0) -> Iterator[None]:
         os.close(file)
 
 
-def _is_at(path: Path, file: int) -> bool:
+def is_at(path: Path, file: int) -> bool:
+    """Whether an open file is the one that has this path."""
     try:
         return os.path.samestat(path.stat(), os.fstat(file))
     except FileNotFoundError:

@@ -471,7 +471,12 @@ def test_a_process_that_is_killed_while_it_saves_leaves_a_whole_file(tmp_path: P
         child.wait()
         child.stdout.close()
         assert len(Dataset.load(path)) in (1, 300)
+    (tmp_path / ".some.jsonl.1-0123abcd.tmp").write_text("half a li")  # as a killed save may leave it
+    others = [tmp_path / ".some.jsonl.tmp", tmp_path / ".other.jsonl.1-0123abcd.tmp"]
+    for other in others:
+        other.touch()
     append(tmp_path / "some.jsonl", [Example(transcript("after"))])  # a lock of a dead process holds nobody up
+    assert set(tmp_path.iterdir()) == {path, *others}
 
 
 def test_a_disk_that_is_full_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,8 @@ import pytest
 
 from evalr import JournalError
 from evalr.runs import Journal
-from evalr.runs.locks import LivenessLock, is_held
+from evalr.runs.locks import LivenessLock, is_held, remove_dead
+from evalr.runs.waiting import Waiting
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 AT_ONCE = 6
@@ -241,6 +242,53 @@ def test_a_lock_ends_with_its_holder_and_is_not_kept_by_a_forked_child(tmp_path:
         assert not is_held(path)
     LivenessLock(path).release()
     assert not path.parent.exists()
+
+
+def left_by(code: str, folder: Path) -> list[Path]:
+    """The locks there are after a process that ends in the middle of its work."""
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    code = f"import os; {code}; os._exit(7)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, check=False).returncode == 7
+    return list(folder.glob("*-locks/*"))
+
+
+def test_the_lock_of_a_dead_run_is_removed_by_the_next(tmp_path: Path) -> None:
+    (left,) = left_by("from evalr.runs import Journal; Journal('j.db').begin_run()", tmp_path)
+    with Journal(tmp_path / "j.db") as journal:
+        run, _ = journal.begin_run()
+        (own,) = left.parent.iterdir()
+        assert (own != left, is_held(own)) == (True, True)
+        journal.end_run(run)
+    assert not left.parent.exists()
+
+
+def test_the_lock_of_a_dead_process_is_removed_when_its_spool_is_opened(tmp_path: Path) -> None:
+    (left,) = left_by("from evalr.runs.waiting import Waiting; spool = Waiting('s.db')", tmp_path)
+    spool = Waiting(tmp_path / "s.db")
+    (own,) = left.parent.iterdir()
+    assert (own != left, is_held(own)) == (True, True)
+    spool.close()
+    assert not left.parent.exists()
+
+
+def test_a_lock_is_held_whoever_tidies_up_at_the_same_time(tmp_path: Path) -> None:
+    folder, done = tmp_path / "locks", threading.Event()
+
+    def tidy() -> None:
+        while not done.is_set():
+            remove_dead(folder)
+
+    tidying = threading.Thread(target=tidy)
+    tidying.start()
+    try:
+        for n in range(300):
+            lock = LivenessLock(folder / str(n))
+            assert is_held(lock.path)
+            lock.release()
+            assert not lock.path.exists()
+    finally:
+        done.set()
+        tidying.join()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")

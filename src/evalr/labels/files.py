@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -33,13 +34,16 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def replace_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write lines to a file: all of them, or (also where the power fails) none.
+    """Write lines to a file that is `locked`: all of them, or (also where the power fails) none.
+
+    What saves that were killed have left beside it is removed: nobody else saves it now.
 
     Raises:
         DatasetError: the file cannot be written.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     with _told(path, "written"):
+        _remove_left_over(path)
         try:
             with beside.open("xb") as file:
                 for line in lines:
@@ -53,6 +57,14 @@ def replace_lines(path: Path, lines: Iterable[str]) -> None:
             beside.unlink(missing_ok=True)
             raise
         _sync_folder(path.parent)
+
+
+def _remove_left_over(path: Path) -> None:
+    mine = re.compile(re.escape(f".{path.name}.") + r"\d+-[0-9a-f]{8}\.tmp")
+    for each in path.parent.iterdir():
+        if mine.fullmatch(each.name):
+            with contextlib.suppress(OSError):  # it stays
+                each.unlink()
 
 
 def _sync_folder(folder: Path) -> None:

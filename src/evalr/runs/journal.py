@@ -25,7 +25,7 @@ from evalr.inputs import Clock, utc_now
 from evalr.runs.account import cost_words
 from evalr.runs.keys import Key
 from evalr.runs.lines import from_text
-from evalr.runs.locks import LivenessLock, is_held
+from evalr.runs.locks import LivenessLock, is_held, remove_dead
 from evalr.verdicts import Result
 
 SCHEMA = 1
@@ -268,7 +268,8 @@ class Journal:
             last = write("SELECT coalesce(max(call), 0) FROM calls").fetchone()[0]
         assert run is not None
         # Before the run claims anything: a claim of a run without a lock is one of a dead run.
-        self._alive[run] = LivenessLock(self._lock_path(run))
+        lock = self._alive[run] = LivenessLock(self._lock_path(run))
+        remove_dead(lock.path.parent)
         return run, last
 
     def end_run(self, run: int, made: Iterable[int] = ()) -> None:

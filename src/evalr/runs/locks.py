@@ -6,9 +6,13 @@ import contextlib
 import os
 import weakref
 from pathlib import Path
+from time import sleep
 
 from evalr.errors import JournalError
-from evalr.locking import try_lock
+from evalr.locking import LOOK_AGAIN, is_at, try_lock
+
+TRIES = 100
+"""How often a lock is tried to be made, while others look at it or remove the folder."""
 
 _held: weakref.WeakSet[LivenessLock] = weakref.WeakSet()
 
@@ -22,20 +26,18 @@ class LivenessLock:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
+        for _ in range(TRIES):
             self._file = _made(path)
-        except OSError as error:
-            what = error.strerror or error
-            raise JournalError(f"{path}: {what}; a run keeps a lock file beside its journal") from error
-        try:
-            if not try_lock(self._file):
-                raise JournalError(f"{path}: another run holds this lock, though it should be new")
-        except JournalError:
-            os.close(self._file)
-            raise
-        except OSError as error:
-            os.close(self._file)
-            raise _no_locks(path, error) from error
+            try:
+                if try_lock(self._file) and is_at(path, self._file):
+                    break
+            except OSError as error:
+                os.close(self._file)
+                raise _no_locks(path, error) from error
+            os.close(self._file)  # somebody has looked at it just now, or has removed it
+            sleep(LOOK_AGAIN)
+        else:
+            raise JournalError(f"{path}: another run holds this lock, though it should be new")
         _held.add(self)
 
     def release(self) -> None:
@@ -77,16 +79,34 @@ def is_held(path: Path) -> bool:
         os.close(file)
 
 
+def remove_dead(folder: Path) -> None:
+    """Remove the locks that killed processes left in a folder; nobody holds what is not there either."""
+    with contextlib.suppress(OSError):  # there is no such folder, or it is not ours to tidy up
+        for path in list(folder.iterdir()):
+            with contextlib.suppress(FileNotFoundError):  # somebody else has removed it
+                _remove_if_dead(path)
+
+
+def _remove_if_dead(path: Path) -> None:
+    file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        if try_lock(file) and is_at(path, file):  # removed while it is held, as in `release`
+            path.unlink()
+    finally:
+        os.close(file)
+
+
 def _made(path: Path) -> int:
-    for attempt in range(100):
-        path.parent.mkdir(exist_ok=True)
-        try:
-            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        except FileNotFoundError:
-            # Another run has just ended, and removed the empty folder.
-            if attempt == 99:
-                raise
-    raise AssertionError
+    try:
+        for _ in range(TRIES):
+            path.parent.mkdir(exist_ok=True)
+            # Another run may end at this moment, and remove the empty folder.
+            with contextlib.suppress(FileNotFoundError):
+                return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        what = error.strerror or error
+        raise JournalError(f"{path}: {what}; a run keeps a lock file beside its journal") from error
 
 
 def _no_locks(path: Path, error: OSError) -> JournalError:

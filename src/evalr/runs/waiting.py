@@ -25,7 +25,7 @@ from pydantic_core import PydanticSerializationError
 from evalr.errors import InputError, JournalError, SpoolError
 from evalr.inputs import Input
 from evalr.quoting import safe_text
-from evalr.runs.locks import LivenessLock, is_held
+from evalr.runs.locks import LivenessLock, is_held, remove_dead
 
 SCHEMA = 1
 APPLICATION = 0x65766C73  # "evls"
@@ -146,6 +146,7 @@ class Waiting:
                 self._connection.close()
                 raise SpoolError(str(error)) from error
             self.take_over()
+            remove_dead(self._alive.path.parent)
             with self._told("opened"):
                 self._connection.execute(f"PRAGMA busy_timeout = {1000 * AT_A_TIME:.0f}")
 
