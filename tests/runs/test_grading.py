@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,6 +22,8 @@ from pydantic import BaseModel
 from evalr import Failure, FunctionEvaluator, HandOff, InputError, JournalError, Skip, Verdict
 from evalr.inputs import Input, Session, Transcript, Turn
 from evalr.runs import Budget, Family, Grades, Journal, Limiter, evaluate_all_sync, grade, grade_sync
+from evalr.runs.journal import Elsewhere
+from evalr.runs.recording import JournalRecorder
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 NINE = datetime(2026, 11, 30, 9, tzinfo=UTC)
@@ -384,24 +384,41 @@ class Held:
             await asyncio.sleep(0.01)
 
 
-async def begun(cache: Path, requests: int) -> None:
-    """Wait until so many requests are at it, and have seen what the others are at."""
-    with closing(sqlite3.connect(cache)) as connection:
-        while connection.execute("SELECT count(*) FROM runs").fetchone() != (requests,):  # noqa: ASYNC110
+class Waiters:
+    """Which requests have found that another one is asking what they would ask."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._found: set[JournalRecorder] = set()
+        begin = JournalRecorder.begin
+
+        async def watched(recorder: JournalRecorder, *args: Any) -> Any:
+            answer = await begin(recorder, *args)
+            if isinstance(answer, Elsewhere):
+                self._found.add(recorder)
+            return answer
+
+        monkeypatch.setattr(JournalRecorder, "begin", watched)
+
+    async def come(self, requests: int) -> None:
+        while len(self._found) < requests:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
-    await asyncio.sleep(0.3)
+
+
+@pytest.fixture
+def waiters(monkeypatch: pytest.MonkeyPatch) -> Waiters:
+    return Waiters(monkeypatch)
 
 
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("answer", [Said(good=True), ValueError("broken")], ids=["graded", "failed"])
-def test_requests_at_once_ask_once(again: bool, answer: Said | Exception, cache: Path) -> None:
+def test_requests_at_once_ask_once(again: bool, answer: Said | Exception, cache: Path, waiters: Waiters) -> None:
     async def all_of_them() -> list[Grades]:
         held = Held(answer)
         judges = {"outcome": held.evaluator()}
         first = asyncio.create_task(grade(session(), judges, cache=cache, again=again))
         await held.called(1)
         others = [asyncio.create_task(grade(session(), judges, cache=cache, again=again)) for _ in range(4)]
-        await begun(cache, 5)
+        await waiters.come(4)
         held.let_go.set()
         found = await asyncio.gather(first, *others)
         assert held.calls == 1
@@ -412,14 +429,14 @@ def test_requests_at_once_ask_once(again: bool, answer: Said | Exception, cache:
     assert {grades["outcome"].status for grades in found} == {"graded" if isinstance(answer, Said) else "failed"}
 
 
-def test_a_request_that_is_given_up_leaves_its_question_to_the_others(cache: Path) -> None:
+def test_a_request_that_is_given_up_leaves_its_question_to_the_others(cache: Path, waiters: Waiters) -> None:
     async def both() -> Grades:
         held = Held(Said(good=True))
         judges = {"outcome": held.evaluator()}
         first = asyncio.create_task(grade(session(), judges, cache=cache))
         await held.called(1)
         second = asyncio.create_task(grade(session(), judges, cache=cache))
-        await begun(cache, 2)
+        await waiters.come(1)
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
             await first
