@@ -15,7 +15,9 @@ from evalr.estimates.contest import (
     NET_METHODS,
     ONE_POSITION,
     NetMethod,
+    bonett_price,
     both_orders,
+    clustered_effective_n,
     half_tie_interval,
     net_win,
     paired_difference,
@@ -156,6 +158,53 @@ def test_all_ties_are_not_certain() -> None:
     assert (clustered.interval.reason, clustered.interval.method, clustered.p) == (ALL_ALIKE, "bonett-price-kish/1", 1)
     singly = net_win(ContestMoments.of_counts(0, 20, 0)).interval
     assert limits(clustered.interval) == pytest.approx(limits(singly))
+
+
+@given(users, levels)
+def test_p_of_clusters_agrees_with_the_interval(some: list[tuple[int, int, int]], level: float) -> None:
+    contest = ContestMoments.of_clusters(some)
+    found = net_win(contest, level=level)
+    if found.p is None or contest.singles() or abs(found.p - (1 - level)) < 1e-9:
+        return
+    low, high = limits(found.interval)
+    assert (found.p < 1 - level) == (low > 0 or high < 0)
+
+
+@given(users)
+def test_clusters_are_worth_no_more_than_their_comparisons(some: list[tuple[int, int, int]]) -> None:
+    contest = ContestMoments.of_clusters(some)
+    if contest.clusters < 2:
+        return
+    n, kish = clustered_effective_n(contest), contest.net().kish
+    assert kish is not None
+    assert 0 < n <= contest.n
+    if contest.net().robust_variance() == 0:
+        assert n == pytest.approx(kish)
+
+
+def test_clusters_by_the_formula() -> None:
+    """Five users of four: 3 won, 1 lost; the design effect by hand."""
+    contest = ContestMoments.of_clusters([(2, 2, 0), (1, 3, 0), (0, 4, 0), (0, 4, 0), (0, 3, 1)])
+    squares = ((2 - 0.4) ** 2 + (1 - 0.4) ** 2 + 2 * 0.4**2 + 1.4**2) * 5 / 4
+    effect = (squares + 4) / (4 - 20 * 0.1**2 + 1)
+    found = net_win(contest)
+    n = 20 / effect
+    assert found.interval.effective_n == clustered_effective_n(contest) == pytest.approx(n)
+    quantile = float(stats.t.ppf(0.975, 4))
+    assert limits(found.interval) == pytest.approx(bonett_price(3 / effect, 1 / effect, n, quantile))
+    assert found.df == pytest.approx(4)
+
+
+def test_many_changes_are_no_wider_than_the_t_and_few_are_no_twice_as_wide() -> None:
+    def both(clusters: list[tuple[int, int, int]]) -> list[float]:
+        contest = ContestMoments.of_clusters(clusters)
+        found = net_win(contest).interval, paired_difference(contest.net()).interval
+        return [high - low for low, high in map(limits, found)]
+
+    ours, t = both([(2, 1, 1), (1, 1, 2), (4, 0, 0), (0, 0, 4), (1, 2, 1)] * 10)
+    assert ours == pytest.approx(t, rel=0.03)
+    ours, t = both([(1, 2, 0)] * 3 + [(0, 2, 1)] * 3 + [(0, 3, 0)] * 14)
+    assert t < ours < 1.5 * t
 
 
 def test_users_who_repeat_themselves_count_once() -> None:

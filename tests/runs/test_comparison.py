@@ -26,12 +26,14 @@ from evalr import (
     TimeTo,
     Verdict,
 )
+from evalr.estimates.contest import net_win
 from evalr.estimates.many import benjamini_hochberg, holm
 from evalr.inputs import About
 from evalr.labels import Dataset, Example
 from evalr.measures import TaskCompletion, Transcript
 from evalr.measures.task_completion import completion_pass_k, completion_rate
 from evalr.runs import Comparison, Experiment, Trial, compare, experiment_sync
+from evalr.tallies.contests import ContestMoments
 
 
 class Score(BaseModel):
@@ -133,13 +135,15 @@ def test_a_clustered_score_has_the_robust_variance_over_groups() -> None:
     assert (difference.clusters, difference.clustered_by) == (4, {"group": 4})
 
 
-def test_a_clustered_share_has_the_same_interval() -> None:
+def test_a_clustered_share_is_the_net_win_of_a_contest() -> None:
     before, after = [int(change < 0) for change in CHANGES], [int(change > 0) for change in CHANGES]
     row = compare(hits(before, GROUPS), hits(after, GROUPS), rate)["hits"]
     difference = row.difference
     assert difference.value == pytest.approx(0.33333333333333326, abs=1e-9)
     assert difference.variance == pytest.approx(0.16001828884957678**2, abs=1e-9)
-    assert (difference.low, difference.high) == pytest.approx((-0.17591627879382354, 0.8425829454604901), abs=1e-9)
+    wins = net_win(ContestMoments.of_clusters((u.count(1), u.count(0), u.count(-1)) for u in USERS.values()))
+    assert (difference.low, difference.high, row.p) == (wins.interval.low, wins.interval.high, wins.p)
+    assert difference.method == wins.interval.method == "bonett-price-effective-n/1"
     assert (row.gained, row.lost, difference.clusters) == (4, 1, 4)
     assert compare(hits(before, GROUPS), hits(after, GROUPS), rate, cluster="id")["hits"].test == "sign-mid-p/1"
 
@@ -194,6 +198,9 @@ def test_repeats_are_the_mean_of_their_example() -> None:
     assert row.difference.value == pytest.approx((1 / 3 + 0 + 2 / 3) / 3)
     assert (row.difference.n, row.gained) == (3, None)
     assert row.difference.counts == {"higher": 2, "lower": 0, "same": 1}
+    # an example is a cluster of its repeats, here of 3: two gained one and two, one stayed
+    wins = net_win(ContestMoments.of_clusters([(1, 2, 0), (0, 3, 0), (2, 1, 0)]))
+    assert (row.difference.low, row.difference.high, row.p) == (wins.interval.low, wins.interval.high, wins.p)
     alike = compare(run([[1, 1]] * 4), run([[1, 1]] * 4), rate)["hits"]
     assert (alike.gained, alike.lost, alike.difference.counts["same"]) == (0, 0, 4)
 
@@ -230,6 +237,34 @@ def test_the_bounds_hold_whatever_the_missing_ones_were(pairs: list[tuple[int | 
     found = compare(run(before, None), run(after, None), rate)["hits"].difference
     extremes = [compare(run(before, b), run(after, a), rate)["hits"].difference.value for b, a in ((1, 0), (0, 1))]
     assert found.bounds == pytest.approx(tuple(extremes))
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([0.5, 1.0, 3.0]), st.integers(0, 2), st.integers(0, 2)), min_size=2, max_size=8)
+)
+@settings(max_examples=40, deadline=None)
+def test_weights_of_repeats_are_those_of_their_examples(rows: list[tuple[float, int, int]]) -> None:
+    """The same weight for everyone is none at all, and no weight moves the difference from the mean of its pairs."""
+
+    def run(at: int, scale: float | None = None) -> list[Any]:
+        return [
+            Verdict(Hit(hit=k < row[at]), "judge", "1", about(n, repeat=k + 1, weight=scale or row[0]))
+            for n, row in enumerate(rows)
+            for k in range(2)
+        ]
+
+    weighed = compare(run(1), run(2), rate)["hits"].difference
+    expected = sum(w * (after - before) / 2 for w, before, after in rows) / sum(w for w, _, _ in rows)
+    assert weighed.value == pytest.approx(expected)
+    assert weighed.low is not None
+    assert weighed.high is not None
+    assert weighed.low < weighed.high
+    # 1 is no weight at all, and pairs of whole shares are then single ones
+    if any((before - after) % 2 or before == 1 for _, before, after in rows):
+        two, one = (compare(run(1, scale), run(2, scale), rate)["hits"] for scale in (2.0, 1.0))
+        assert (two.difference.low, two.difference.high, two.p) == pytest.approx(
+            (one.difference.low, one.difference.high, one.p)
+        )
 
 
 def test_a_judge_that_fails_more_does_not_look_better() -> None:

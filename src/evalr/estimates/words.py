@@ -171,6 +171,7 @@ _METHODS = (
     ("cr1-t", "CR1 with t"),
     ("brookmeyer-crowley", "Brookmeyer-Crowley for typical times"),
     ("bonett-price-kish", "Bonett-Price at Kish's n"),
+    ("bonett-price-effective-n", "Bonett-Price at the effective n"),
     ("bonett-price", "Bonett-Price"),
     ("tango", "Tango's score"),
     ("mover", "MOVER"),

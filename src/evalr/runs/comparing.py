@@ -51,9 +51,11 @@ def compare(
     Examples are paired by their ids (results of logs by session and user, too); repeats of one are first its mean. How
     the difference is found:
 
-    - a share: McNemar's mid-p and the interval of Bonett & Price; where examples are clustered or repeated, as a score.
+    - a share: the net win of a contest, gained against lost: McNemar's mid-p and the interval of Bonett & Price; where
+      examples are clustered or repeated, theirs at the effective number of pairs, with Student's t. An example that was
+      repeated is a cluster of its repeats.
     - a score: the paired t, clustered (CR1) where examples are (Miller 2024). Where all of them differ alike it has no
-      limits, and a share or a score with bounds has those of as many pairs as there are clusters.
+      limits, and a score with bounds has those of as many pairs as there are clusters.
     - a ratio (a `Rate` with a `total`, a `Mean` with a `weight`): the pooled values of the two runs, by MOVER or
       Welch's t; the interval counts what the runs have in common.
 

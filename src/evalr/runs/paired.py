@@ -13,7 +13,7 @@ from evalr.estimates.interval import around
 from evalr.runs.pairing import Pair
 from evalr.summaries import Mean, Rate, Summary
 from evalr.tallies.contests import ContestMoments
-from evalr.tallies.moments import Moments
+from evalr.tallies.moments import Exact, Moments, exact
 from evalr.tallies.shared import SharedMoments
 
 
@@ -37,11 +37,18 @@ def paired(summary: Summary[Any], pairs: list[Pair], level: float) -> Found:
     before = float(sum(pair.weight * pair.before.value for pair in pairs) / Fraction(total)) if total else None
     after = float(sum(pair.weight * pair.after.value for pair in pairs) / Fraction(total)) if total else None
     if isinstance(summary, Rate) and all(_is_single(pair) for pair in pairs):
-        contest = ContestMoments.of_clusters(_contests(pairs))
+        contest = _contest(pairs)
         won, lost = int(contest.wins), int(contest.losses)
         counts = {"gained": won, "lost": lost, "same": int(contest.ties)}
-        found = None if contest.singles() else _paired_t(contest.net(), (-1.0, 1.0), level)
-        return Found(found or net_win(contest, level=level), before, after, counts, won, lost)
+        return Found(net_win(contest, level=level), before, after, counts, won, lost)
+    counts = {
+        "higher": sum(pair.change > 0 for pair in pairs),
+        "lower": sum(pair.change < 0 for pair in pairs),
+        "same": sum(pair.change == 0 for pair in pairs),
+    }
+    if isinstance(summary, Rate):
+        contest = _contest(pairs, times=1 if summary.fold else _repeats(pairs))
+        return Found(net_win(contest, level=level), before, after, counts)
     sums: defaultdict[Hashable, list[Any]] = defaultdict(lambda: [0, 0, 0])
     for pair in pairs:
         cell = sums[pair.cluster]
@@ -49,16 +56,11 @@ def paired(summary: Summary[Any], pairs: list[Pair], level: float) -> Found:
         cell[1] += pair.weight
         cell[2] += 1
     moments = Moments.of_clusters((y, m, rows) for y, m, rows in sums.values())
-    counts = {
-        "higher": sum(pair.change > 0 for pair in pairs),
-        "lower": sum(pair.change < 0 for pair in pairs),
-        "same": sum(pair.change == 0 for pair in pairs),
-    }
     return Found(_of_means(summary, moments, level), before, after, counts)
 
 
 def _of_means(summary: Summary[Any], moments: Moments, level: float) -> Difference:
-    bounds = (0.0, 1.0) if isinstance(summary, Rate) else summary.bounds if isinstance(summary, Mean) else None
+    bounds = summary.bounds if isinstance(summary, Mean) else None
     if bounds is None:
         return paired_difference(moments, level=level)
     width = bounds[1] - bounds[0]
@@ -109,9 +111,24 @@ def _is_single(pair: Pair) -> bool:
     return pair.weight == 1 and pair.before.value in (0, 1) and pair.after.value in (0, 1)
 
 
-def _contests(pairs: list[Pair]) -> list[tuple[int, int, int]]:
-    """(gained, same, lost) of each cluster."""
-    counts: defaultdict[Hashable, list[int]] = defaultdict(lambda: [0, 0, 0])
+def _contest(pairs: list[Pair], *, times: Exact = 1) -> ContestMoments:
+    """What was gained, stayed the same and was lost, by cluster, where each pair counts `times`.
+
+    A pair whose share rose by a third counts a third of that as gained. Sampling weights are scaled to one on average.
+    """
+    scale = exact(Fraction(times) * len(pairs) / (sum(pair.weight for pair in pairs) or 1))
+    sums: defaultdict[Hashable, list[Exact]] = defaultdict(lambda: [0, 0, 0])
     for pair in pairs:
-        counts[pair.cluster][1 - int(pair.change)] += 1
-    return [(won, same, lost) for won, same, lost in counts.values()]
+        cell = sums[pair.cluster]
+        weight, change = pair.weight * scale, exact(pair.change)
+        won, lost = max(change, 0), max(-change, 0)
+        for place, part in enumerate((won, 1 - won - lost, lost)):
+            cell[place] += weight * part
+    return ContestMoments.of_clusters((won, same, lost) for won, same, lost in sums.values())
+
+
+def _repeats(pairs: list[Pair]) -> Exact:
+    """How often an example was asked, on average over both runs."""
+    sides = [side for pair in pairs for side in (pair.before, pair.after)]
+    asked = sum(Fraction(side.m) / exact(side.about.weight or 1) for side in sides)
+    return Fraction(asked) / len(sides) if sides else 1
