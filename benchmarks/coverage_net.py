@@ -127,13 +127,13 @@ What the tables say:
 - **The default holds in every cell over clusters**, with a correlation of 0.6 and with 10 groups as well: 0.935 at the
   least. It is Bonett and Price's interval at the effective number of pairs, n over a design effect that is measured
   after one more changed pair took its cluster along, with Student's t on Kish's number of clusters less one.
-- **The t alone is too narrow where few change, all in one direction**: 0.84 to 0.90 with 5% gained and none lost in 20 or
-  50 groups whose members are alike, and it has no interval where nothing changed.
+- **The t alone is too narrow where few change, all in one direction**: 0.84 to 0.90 with 5% gained and none lost in 20
+  or 50 groups whose members are alike, and it has no interval where nothing changed.
 - **Two whole clusters are more than it takes** in groups of like sizes: up to 1.9 times as wide as the default. Where a
   few users have most of the sessions both are much alike, and with 10 or 20 users the default can be the wider one.
-- **It costs little where many change**: with 40% and more in groups of up to eight, the default is at most 14% wider than
-  the t with 20 groups, 7% with 50 and 3% with 200. With 10% changed it is a third wider in 20 groups of four, and it is
-  twice as wide where the t rests on one or two that changed.
+- **It costs little where many change**: with 40% and more in groups of up to eight, the default is at most 14% wider
+  than the t with 20 groups, 7% with 50 and 3% with 200. With 10% changed it is a third wider in 20 groups of four, and
+  it is twice as wide where the t rests on one or two that changed.
 - **One pair a group is Bonett and Price's interval**, of which 10 pairs that all change, half either way, are its
   known weak spot.
 - **Repeats of an example are a cluster**, and do not widen the interval as much as a whole pair would.
