@@ -1,7 +1,6 @@
 """Running evaluators: over many inputs at once, and over what an application hands in; with nothing lost."""
 
 from evalr.runs.account import RunSummary
-from evalr.runs.attempts import RegenerationStatus, regeneration_status
 from evalr.runs.budget import Budget
 from evalr.runs.code_versions import code_version
 from evalr.runs.comparing import compare
@@ -19,6 +18,7 @@ from evalr.runs.online_summary import OnlineSummary
 from evalr.runs.progress import Progress, ProgressLine, Watch
 from evalr.runs.readiness import Readiness
 from evalr.runs.regeneration import Regeneration, SyncRegeneration, regenerate, regenerate_sync
+from evalr.runs.regeneration_progress import RegenerationStatus, regeneration_status
 from evalr.runs.results_table import ResultsTable
 from evalr.runs.retries import Classify, Fault, Retry, classify
 from evalr.runs.running import Inputs, Run, SyncRun, evaluate_all, evaluate_all_sync

@@ -18,7 +18,6 @@ from evalr.input_fields import without_lone_surrogates
 from evalr.inputs import Input, utc_now
 from evalr.logs.log import NAMES, OTHERS, Item, Stored
 from evalr.quoting import safe_text
-from evalr.runs.attempts import Attempt, Record, RegenerationStatus, State, joined
 from evalr.runs.budget import Budget, Ledger
 from evalr.runs.engine import Engine, Terms
 from evalr.runs.families import Families, FamilyPlan, Judges, Work
@@ -27,6 +26,7 @@ from evalr.runs.jobs import Job
 from evalr.runs.journal import Journal, Spent
 from evalr.runs.limiter import AT_ONCE, Limiter
 from evalr.runs.progress import EVERY, Pace, Progress, ProgressLine, Watch
+from evalr.runs.regeneration_progress import Attempt, Record, RegenerationStatus, State, joined
 from evalr.runs.retries import Retry
 from evalr.runs.running import Run, SyncRun, check_terms, limiter_for
 from evalr.runs.sampling import Sample, Strata, Stratum, stratified_sample
