@@ -19,7 +19,21 @@ from evalr.plugins import Plugins, load_plugins
 from evalr.summaries import Key, Summary
 
 REPORT_OPTIONS = frozenset(
-    ["log", "now", "since", "until", "by", "cluster", "level", "measures", "kind", "strict", "progress"]
+    [
+        "log",
+        "now",
+        "since",
+        "until",
+        "by",
+        "lift",
+        "randomised",
+        "cluster",
+        "level",
+        "measures",
+        "kind",
+        "strict",
+        "progress",
+    ]
 )
 """What a report is asked for, beside `window`: no setting of a measure may have such a name."""
 
