@@ -1,7 +1,8 @@
 """What happened, in terms that any application's log can be put in.
 
 Three inputs are read from logs (`Transcript`, `Session`, `History`), and two are cut from them: a `Wait` is one time
-that an agent waited on a person (`Session.waits`), a `Draft` is one text that an agent wrote (`History.drafts`).
+that an agent waited on a person (`Session.waits`), a `Draft` is one text that an agent wrote (`History.drafts`). Two
+are about one answer of an agent: an `Exchange` has another answer beside it, a `LearningUse` what it was given to know.
 All are frozen. Events are kept in the order of their times; events at the same time keep the order given.
 """
 
@@ -510,6 +511,79 @@ class Transcript(Input):
         ]
         shared = self.model_dump(include=set(Input.model_fields))
         return Session(**shared, activities=activities)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Single answers
+# ---------------------------------------------------------------------------------------------------------------------
+
+Side = Literal["served", "shadow"]
+"""Of two answers to one message, the one that the person saw, or the other one."""
+
+
+class Exchange(Input):
+    """One message and two answers to it: the one that was served to the person, and a shadow that nobody saw.
+
+    `treatment` says which of them comes from what is being tried. `session` names the session that it was in.
+    """
+
+    kind: ClassVar[str] = "exchange"
+
+    session: Name | None = None
+    message: Text
+    served: Text
+    shadow: Text
+    treatment: Side = "served"
+
+    def _parent(self) -> str | None:
+        return self.session
+
+
+class LearningUse(Input):
+    """One learning that an agent was given for one response: a profile, a playbook, a remembered fact.
+
+    A learning that two responses were given makes two of them. Results can be grouped and folded by `response`,
+    `learning` and `learning_kind`.
+
+    Attributes:
+        session: the session that the response was in.
+        message: what the person had said.
+        response: what the agent answered.
+        learning: the text of the learning.
+        learning_kind: such as "profile" or "user_playbook"; also accepted as `kind`.
+        learning_id: the learning's name.
+        response_id: the response's name; in `turns`, that of its turn.
+        cited: whether the agent said that it used the learning, None where nobody recorded it.
+        turns: the conversation around the response, with the recorded tool calls, where the log has it.
+    """
+
+    model_config = ConfigDict(validate_by_name=True)
+    kind: ClassVar[str] = "learning"
+
+    session: Name | None = None
+    message: Text
+    response: Text
+    learning: Text
+    # Its own name would hide what kind of input it is.
+    learning_kind: Name | None = Field(default=None, alias="kind")
+    learning_id: Name
+    response_id: Name
+    cited: bool | None = None
+    turns: list[Turn] = Field(default_factory=list)
+
+    def first_event(self) -> datetime | None:
+        """When the response was given."""
+        return next((turn.at for turn in self.turns if turn.id == self.response_id), None)
+
+    def about(self) -> About:
+        """What a result made of this input is about, with what it can be folded by among its attributes."""
+        own = {"response": self.response_id, "learning": self.learning_id}
+        if self.learning_kind is not None:
+            own["learning_kind"] = self.learning_kind
+        return super().about()._replace(attributes={**self.attributes, **own})
+
+    def _parent(self) -> str | None:
+        return self.session
 
 
 # ---------------------------------------------------------------------------------------------------------------------
