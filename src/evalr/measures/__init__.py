@@ -23,6 +23,13 @@ from evalr.measures.drop_off import (
     drop_off_share,
     measure_drop_off,
 )
+from evalr.measures.learning import (
+    LearningImpact,
+    negative_rate,
+    net_impact,
+    positive_rate,
+    relevance_rate,
+)
 from evalr.measures.measure import Marker, Measure, Ranking, installed_measures
 from evalr.measures.retention import (
     Retention,
@@ -47,6 +54,7 @@ from evalr.measures.session_outcome import (
     success_rate,
     turns_to_resolution,
 )
+from evalr.measures.shadow import ShadowWin, shadow_wins
 from evalr.measures.share_changed import share_changed
 from evalr.measures.task_completion import (
     TaskCompletion,
@@ -64,6 +72,7 @@ __all__ = [
     "Exchange",
     "History",
     "Input",
+    "LearningImpact",
     "LearningUse",
     "Marker",
     "Measure",
@@ -73,6 +82,7 @@ __all__ = [
     "Rewrites",
     "Session",
     "SessionOutcome",
+    "ShadowWin",
     "StoredRevision",
     "TaskCompletion",
     "ToolCall",
@@ -96,11 +106,16 @@ __all__ = [
     "measure_retention",
     "measure_rewrites",
     "measure_wait",
+    "negative_rate",
+    "net_impact",
+    "positive_rate",
+    "relevance_rate",
     "retention_evaluator",
     "retention_of_edited",
     "retention_share",
     "rewrite_evaluator",
     "rewrite_rate",
+    "shadow_wins",
     "share_changed",
     "success_rate",
     "time_to_rewrite",
