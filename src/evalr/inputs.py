@@ -539,6 +539,23 @@ class Exchange(Input):
         return self.session
 
 
+class Pair(Input):
+    """One message and two answers to it, for a judge that is not to know where they come from.
+
+    The order in which they are shown is decided by whoever makes the pair.
+    """
+
+    kind: ClassVar[str] = "pair"
+
+    session: Name | None = None
+    message: Text
+    first: Text
+    second: Text
+
+    def _parent(self) -> str | None:
+        return self.session
+
+
 class LearningUse(Input):
     """One learning that an agent was given for one response: a profile, a playbook, a remembered fact.
 

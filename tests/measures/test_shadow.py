@@ -8,8 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from evalr import About, Verdict
-from evalr.inputs import Exchange
-from evalr.measures import ShadowWin, shadow_wins
+from evalr.inputs import Exchange, Pair
+from evalr.measures import Preference, ShadowWin, shadow_wins
 from evalr.measures.shadow import measure
 from evalr.testing import MeasureContract
 
@@ -54,6 +54,13 @@ def test_a_tie_is_not_significant() -> None:
     assert won("tie", significant=False).winner == "tie"
     with pytest.raises(ValidationError, match="a tie is not significant"):
         won("tie", significant=True)
+
+
+def test_a_pair_does_not_say_where_its_answers_come_from() -> None:
+    pair = Pair(id="e1", user="ada", session="s1", message="Ship it?", first="Yes", second="No")
+    assert pair.about().subject == ("pair", "ada", "s1", "e1")
+    with pytest.raises(ValidationError, match="a tie is not significant"):
+        Preference(better="tie", significant=True)
 
 
 class TestContract(MeasureContract):

@@ -8,6 +8,7 @@ from evalr.inputs import (
     History,
     Input,
     LearningUse,
+    Pair,
     Revision,
     Session,
     StoredRevision,
@@ -54,7 +55,7 @@ from evalr.measures.session_outcome import (
     success_rate,
     turns_to_resolution,
 )
-from evalr.measures.shadow import ShadowWin, shadow_wins
+from evalr.measures.shadow import Preference, ShadowWin, shadow_wins
 from evalr.measures.share_changed import share_changed
 from evalr.measures.task_completion import (
     TaskCompletion,
@@ -76,6 +77,8 @@ __all__ = [
     "LearningUse",
     "Marker",
     "Measure",
+    "Pair",
+    "Preference",
     "Ranking",
     "Retention",
     "Revision",

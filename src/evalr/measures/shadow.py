@@ -12,6 +12,20 @@ from evalr.measures.measure import Measure
 from evalr.summaries import Contest, Summary
 
 
+class Preference(BaseModel):
+    """Which of a `Pair` of answers is better, as a judge or people see it who do not know where they come from."""
+
+    better: Literal["first", "second", "tie"] = Field(description="The better answer, or tie")
+    significant: bool = Field(default=False, description="It is better by far; never so for a tie")
+    reason: str | None = Field(default=None, description="Why, in a sentence or two")
+
+    @model_validator(mode="after")
+    def _nobody_wins_a_tie(self) -> Preference:
+        if self.better == "tie" and self.significant:
+            raise ValueError("a tie is not significant")
+        return self
+
+
 class ShadowWin(BaseModel):
     """Which of two answers to one message is better, as a judge or people see it."""
 
