@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from pydantic import ValidationError
@@ -65,7 +65,7 @@ def test_a_pair_does_not_say_where_its_answers_come_from() -> None:
 
 class TestContract(MeasureContract):
     measure = measure
-    results = [
+    results: ClassVar = [
         Verdict(won(winner, shown_first="served"), "shadow", about=Exchange(id=f"e{number}", **texts).about())
         for texts in [{"message": "Ship it?", "served": "Yes", "shadow": "No"}]
         for number, winner in enumerate(["served", "tie", "shadow", "served"])

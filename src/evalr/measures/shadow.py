@@ -61,7 +61,7 @@ shadow_wins = Contest(
     title="shadow wins",
     noun="comparison",
 )
-"""The share of comparisons that the treatment's answer won; ties count as not won. Other views: `view="net"` and so on."""
+"""The share of comparisons that the treatment's answer won; ties count as not won. `view=` gives other readings."""
 
 
 def _summaries() -> Sequence[Summary[Any]]:

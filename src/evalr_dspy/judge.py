@@ -1,0 +1,245 @@
+"""The judge: an evaluator that asks a language model."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+from time import perf_counter
+from typing import Any, Generic
+
+import dspy
+from dspy.utils.exceptions import AdapterParseError
+
+from evalr.background import run_sync
+from evalr.errors import InputError, error_words
+from evalr.evaluators import I
+from evalr.fields import verdict_fields
+from evalr.input_fields import without_lone_surrogates
+from evalr.inputs import Input
+from evalr.labels import Example
+from evalr.quoting import quoted, safe_text
+from evalr.verdicts import Failure, Result, V, Verdict
+from evalr_dspy import client
+from evalr_dspy.client import Heard, Line
+from evalr_dspy.formatting import BUDGET, TRUNCATED, Formatter, Shown, own_fields, tokens
+from evalr_dspy.names import default_name, default_rubric
+from evalr_dspy.prompt import VERSION, JudgeAdapter, UnreadAnswerError
+from evalr_dspy.signature import judge_signature, shown_names
+
+ANSWER_TOKENS = 300
+"""What an answer is expected to take, for limits."""
+
+
+@dataclass(frozen=True)
+class DspyJudge(Generic[I, V]):
+    """A judge by a language model, for any type of input and of verdict.
+
+    The model is shown the input's own fields as data (never users, arms or attributes), is told the verdict's fields
+    with their bounds and choices, and answers with one JSON object. An answer that is ambiguous, broken, cut off or no
+    verdict is a `Failure`, and so is any error of the client. Each evaluation is one call: nothing is cached unless
+    asked for, and nothing is tried again, which `evaluate_all` does.
+
+    The version changes with whatever may change an answer: rubric, form of the answer, demonstrations, types,
+    formatter, model and its settings.
+
+    Args:
+        verdict_type: what it says; any type whose fields scores can read.
+        inputs: the type of input that it reads.
+        lm: the language model, such as `dspy.LM("openai/gpt-5-mini")`.
+        name: the prefix of its scores; by default the name of the installed measure with that verdict type.
+        instructions: the rubric; by default evalr's own for that verdict type, or else what the type says of itself.
+        demos: labelled examples that the model is shown before the input.
+        fields: which fields of the input the model is shown; by default all of its own.
+        budget: how many tokens of the input the model is shown, at four bytes each. Verdicts on more are flagged
+            `truncated`.
+        target: the field, or else the attribute, of an input that holds the id of the turn to judge (or several), which
+            is then marked and never left out.
+        cache: let dspy's cache answer. Repeats are then no second opinions.
+
+    Raises:
+        InputError: an argument cannot be used.
+        FieldTypeError: the verdict type has a field that cannot be read.
+    """
+
+    verdict_type: type[V]
+    inputs: type[I] = field(kw_only=True)
+    lm: dspy.BaseLM = field(kw_only=True, repr=False)
+    name: str = field(default="", kw_only=True)
+    instructions: str = field(default="", kw_only=True, repr=False)
+    demos: Sequence[Example[V]] = field(default=(), kw_only=True, repr=False)
+    fields: Sequence[str] = field(default=(), kw_only=True)
+    budget: int = field(default=BUDGET, kw_only=True)
+    target: str | None = field(default=None, kw_only=True)
+    cache: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        verdict_fields(self.verdict_type)
+        if not (isinstance(self.inputs, type) and issubclass(self.inputs, Input)):
+            raise InputError(f"inputs={self.inputs!r} must be a type of input, such as Transcript")
+        client.checked(self.lm)
+        settled = {
+            "name": self.name or default_name(self.verdict_type),
+            "instructions": without_lone_surrogates(self.instructions or default_rubric(self.verdict_type)),
+            "demos": tuple(self.demos),
+            "fields": tuple(self.fields) or own_fields(self.inputs),
+        }
+        for name, value in settled.items():
+            object.__setattr__(self, name, value)
+        for demo in self.demos:
+            self._check_demo(demo)
+        self.signature  # noqa: B018  what cannot be shown is an error of whoever makes the judge
+
+    def _check_demo(self, demo: Example[V]) -> None:
+        if not (isinstance(demo.input, self.inputs) and isinstance(demo.expected, self.verdict_type)):
+            wanted = f"a {self.inputs.__name__} labelled with a {self.verdict_type.__name__}"
+            raise InputError(f"demonstration {quoted(demo.id)} must be {wanted}")
+
+    # -- what it is ---------------------------------------------------------------------------------------------------
+
+    @property
+    def input_type(self) -> type[I]:
+        """The type of input that it reads."""
+        return self.inputs
+
+    @cached_property
+    def formatter(self) -> Formatter:
+        """What makes texts of an input."""
+        return Formatter(tuple(self.fields), self.budget, self.target)
+
+    @cached_property
+    def signature(self) -> type[dspy.Signature]:
+        """Its dspy signature: texts in, the verdict's fields out, the rubric as instructions."""
+        return judge_signature(self.verdict_type, self.inputs, self.fields, self.instructions)
+
+    @cached_property
+    def adapter(self) -> JudgeAdapter:
+        """What makes messages of texts, and verdicts of answers."""
+        return JudgeAdapter(self.verdict_type)
+
+    @cached_property
+    def version(self) -> str:
+        """The model's name, and a digest of all that may change an answer."""
+        asked = {
+            "prompt": VERSION,
+            "rubric": self.adapter.format_system_message(self.signature),
+            "demos": self.adapter.format_demos(self.signature, self._demos),
+            "types": [self.verdict_type.__name__, self.inputs.__name__],
+            "formatter": self.formatter.version,
+            "model": self.lm.model,
+            "settings": client.settings(self.lm),
+            "cache": self.cache,
+        }
+        spelled = json.dumps(asked, sort_keys=True, default=repr)
+        return f"{safe_text(self.lm.model)}#{blake2b(spelled.encode(), digest_size=6).hexdigest()}"
+
+    def expected_tokens(self, given: I, /) -> int:
+        """About how many tokens a call takes, for limits: those of the messages, and 300 for the answer."""
+        return sum(tokens(message["content"]) for message in self.prompt(given)) + ANSWER_TOKENS
+
+    def prompt(self, given: I, /) -> list[dict[str, Any]]:
+        """The messages that the model gets for an input."""
+        self._refuse_other(given)
+        messages: list[dict[str, Any]] = self.adapter.format(self.signature, self._demos, self.shown(given).texts)
+        return messages
+
+    def shown(self, given: I, /) -> Shown:
+        """The texts of an input that the model is shown, by the signature's names, and whether they are all."""
+        found = self.formatter(given)
+        names = shown_names(self.verdict_type, self.fields)
+        return Shown({names[field]: text for field, text in found.texts.items()}, found.truncated)
+
+    @cached_property
+    def _demos(self) -> list[dict[str, Any]]:
+        return [self.shown(demo.given()).texts | dict(demo.expected or ()) for demo in self.demos]  # type: ignore[arg-type]
+
+    # -- judging ------------------------------------------------------------------------------------------------------
+
+    async def evaluate(self, given: I, /) -> Result[V]:
+        """The result for one input: one call of the model."""
+        self._refuse_other(given)
+        try:
+            shown = self.shown(given)
+        except Exception as error:  # noqa: BLE001  an input that cannot be read is this input's failure
+            return self._failure(given, without_lone_surrogates(error_words(error)), exception=error)
+        line = Line(self.lm, cache=self.cache)
+        start = perf_counter()
+        answer: dict[str, Any] | Exception
+        try:
+            with dspy.context(send_stream=None, disable_history=False):
+                (answer,) = await self.adapter.acall(line.lm, {}, self.signature, self._demos, shown.texts)
+        except Exception as error:  # noqa: BLE001  whatever the client raises is this input's failure
+            answer = error
+        latency, heard = perf_counter() - start, line.heard()
+        wrong = _wrong(answer, heard)
+        if wrong is not None:
+            exception = answer if isinstance(answer, Exception) else None
+            return self._failure(given, wrong, exception=exception, latency=latency, cost=heard.cost)
+        return Verdict(
+            self.verdict_type.model_validate(answer),
+            self.name,
+            self.version,
+            given.about(),
+            latency=latency,
+            cost=heard.cost,
+            flags=(TRUNCATED,) if shown.truncated else (),
+        )
+
+    def evaluate_sync(self, given: I, /) -> Result[V]:
+        """As `evaluate`, from code that cannot await, in a notebook too; see `run_sync`."""
+        return run_sync(self.evaluate(given))
+
+    def _refuse_other(self, given: object) -> None:
+        if not isinstance(given, self.inputs):
+            raise InputError(f"judge {self.name!r} reads {self.inputs.__name__}, not {type(given).__name__}")
+
+    def _failure(self, given: I, error: str, **details: Any) -> Failure:
+        return Failure(error, self.name, self.version, given.about(), **details)
+
+    # -- saving -------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it as JSON: rubric, demonstrations, types by name, formatter, and the model without any key."""
+        from evalr_dspy.saved import save
+
+        save(self, path)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        lm: dspy.BaseLM | None = None,
+        verdict_type: type[V] | None = None,
+        inputs: type[I] | None = None,
+    ) -> DspyJudge[I, V]:
+        """Read what `save` wrote.
+
+        Args:
+            path: the file.
+            lm: the model; by default the saved one, for which the client finds its key where it always does.
+            verdict_type: needed where it is of no installed measure: a file does not say what code to import.
+            inputs: needed where that type of input is not known here.
+
+        Raises:
+            InputError: the file is no saved judge, or a type is not known.
+        """
+        from evalr_dspy.saved import load
+
+        return load(path, lm=lm, verdict_type=verdict_type, inputs=inputs)
+
+
+def _wrong(answer: dict[str, Any] | Exception, heard: Heard) -> str | None:
+    """Why an answer is no verdict."""
+    if heard.cut_off:
+        return "the model's answer was cut off at its limit of tokens: give the model a larger max_tokens"
+    if heard.refused:
+        return "the provider's filter kept the model's answer back"
+    if isinstance(answer, UnreadAnswerError):
+        return str(answer)
+    if isinstance(answer, AdapterParseError):
+        return "the model's answer is empty"
+    return without_lone_surrogates(error_words(answer)) if isinstance(answer, Exception) else None

@@ -1,0 +1,117 @@
+"""Reading a model's answer: one JSON object, whatever stands around it, and nothing where it is ambiguous."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from evalr.errors import EvalrError
+from evalr.input_fields import without_lone_surrogates
+from evalr.quoting import quoted, safe_text
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class UnclearAnswerError(EvalrError):
+    """A model's answer is no verdict: there is none in it, more than one, or one that does not validate."""
+
+
+def read_answer(text: str | None, verdict_type: type[M], names: Sequence[str]) -> M:
+    """The verdict in a model's answer.
+
+    It is the one JSON object that has any of the verdict's fields. Fences and prose around it do not matter; objects
+    without such a field are prose. Types are taken strictly: "4" is no number and 1 no truth value.
+
+    Args:
+        text: the answer.
+        verdict_type: what it must validate as.
+        names: the fields that the model was asked for; others in the answer are ignored.
+
+    Raises:
+        UnclearAnswerError: there is no such object, there are several that differ, one of them is broken or names a
+            field twice, or it does not validate.
+    """
+    if text is None or not text.strip():
+        raise UnclearAnswerError("the model's answer is empty")
+    answers, rest = [], []
+    for part in _parts(text):
+        if isinstance(part, str):
+            rest.append(part)
+        elif any(name in part.value for name in names):
+            answers.append(part)
+    broken = next((name for name in names if re.search(rf'["\']{re.escape(name)}["\']\s*:', "".join(rest))), None)
+    if broken is not None:
+        raise UnclearAnswerError(f"the model's answer has {broken!r} outside of whole JSON objects: it is broken")
+    if not answers:
+        raise UnclearAnswerError(f"the model's answer has no JSON object with a verdict: {quoted(text, longest=80)}")
+    if any(answer.value != answers[0].value for answer in answers):
+        raise UnclearAnswerError(f"the model gave {len(answers)} answers that differ")
+    if answers[0].twice:
+        raise UnclearAnswerError(f"the model's answer has two values for {answers[0].twice!r}")
+    return _validated(answers[0].value, verdict_type, names)
+
+
+class _Object(NamedTuple):
+    value: dict[str, Any]
+    twice: str | None
+    """A key that it has twice, at any depth."""
+
+
+def _parts(text: str) -> Iterator[str | _Object]:
+    """The outermost JSON objects of a text, and what stands between them."""
+    start = 0
+    while (brace := text.find("{", start)) >= 0:
+        yield text[start:brace]
+        found = _object_at(text, brace)
+        if found is None:
+            yield "{"
+            start = brace + 1
+        else:
+            yield found[0]
+            start = found[1]
+    yield text[start:]
+
+
+def _object_at(text: str, brace: int) -> tuple[_Object, int] | None:
+    twice: list[str] = []
+
+    def collected(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in pairs]
+        twice.extend(name for name in names if names.count(name) > 1)
+        return dict(pairs)
+
+    try:
+        value, end = json.JSONDecoder(object_pairs_hook=collected, parse_constant=_refused).raw_decode(text, brace)
+    except (ValueError, RecursionError):
+        return None
+    return _Object(value, twice[0] if twice else None), end
+
+
+def _refused(constant: str) -> object:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _validated(value: dict[str, Any], verdict_type: type[M], names: Sequence[str]) -> M:
+    asked = {name: _clean(value[name]) for name in names if name in value}
+    try:
+        return verdict_type.model_validate_json(json.dumps(asked), strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"])) or verdict_type.__name__
+        raise UnclearAnswerError(
+            f"the model's answer is no {verdict_type.__name__}: {safe_text(place)}: {safe_text(first['msg'])}"
+        ) from error
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return without_lone_surrogates(value)
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    if isinstance(value, dict):
+        return {_clean(name): _clean(item) for name, item in value.items()}
+    return value
