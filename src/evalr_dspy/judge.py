@@ -91,7 +91,7 @@ class DspyJudge(Generic[I, V]):
             object.__setattr__(self, name, value)
         for demo in self.demos:
             self._check_demo(demo)
-        self.signature  # noqa: B018  what cannot be shown is an error of whoever makes the judge
+        self.signature, self.formatter  # noqa: B018  what cannot be made is an error of whoever makes the judge
 
     def _check_demo(self, demo: Example[V]) -> None:
         if not (isinstance(demo.input, self.inputs) and isinstance(demo.expected, self.verdict_type)):

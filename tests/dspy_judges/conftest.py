@@ -1,0 +1,22 @@
+"""What the tests of judges share: a scripted model behind real HTTP, and dspy without its price list from the network."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+# dspy asks the network for a list of prices at the first call, unless told that its own will do.
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "true"
+sys.path.append(str(Path(__file__).parent))
+
+from model_server import ModelServer, running  # noqa: E402  it lies beside this file
+
+
+@pytest.fixture
+def model_server() -> Iterator[ModelServer]:
+    with running(ModelServer()) as server:
+        yield server
