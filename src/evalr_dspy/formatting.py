@@ -184,7 +184,7 @@ def cut(text: str, allowed: int) -> str:
         shown = _cut_to(text, keep)
         if tokens(shown) <= allowed:
             return shown
-        keep = keep * 9 // 10
+        keep = keep * 49 // 50
     return _cut_to(text, 0)
 
 

@@ -13,6 +13,9 @@ from evalr.errors import EvalrError
 from evalr.input_fields import without_lone_surrogates
 from evalr.quoting import quoted, safe_text
 
+MOST_BRACES = 100
+"""How many braces that begin no JSON object an answer may hold: each is looked at, and a hostile answer is all braces."""
+
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -63,11 +66,14 @@ class _Object(NamedTuple):
 
 def _parts(text: str) -> Iterator[str | _Object]:
     """The outermost JSON objects of a text, and what stands between them."""
-    start = 0
+    start = misses = 0
     while (brace := text.find("{", start)) >= 0:
         yield text[start:brace]
         found = _object_at(text, brace)
         if found is None:
+            misses += 1
+            if misses > MOST_BRACES:
+                raise UnclearAnswerError("the model's answer is full of braces that begin no JSON object")
             yield "{"
             start = brace + 1
         else:

@@ -1,0 +1,107 @@
+"""Reading a model's answer: one verdict, or none at all."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalr.dspy import UnclearAnswerError
+from evalr.measures import TaskCompletion
+from evalr_dspy.parsing import read_answer
+
+NAMES = ["completed", "quality", "reason"]
+YES = {"completed": True, "quality": 5}
+NO = {"completed": False, "quality": 1, "reason": "missing"}
+
+
+def read(text: str | None) -> TaskCompletion:
+    return read_answer(text, TaskCompletion, NAMES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(NO),
+        json.dumps(NO, indent=2),
+        f"```json\n{json.dumps(NO)}\n```",
+        f"```\n{json.dumps(NO)}```\n",
+        f"The agent stopped early, so:\n\n{json.dumps(NO)}\n\nI am quite sure.",
+        f"[{json.dumps(NO)}]",
+        f"{json.dumps(NO)} and once more: {json.dumps(NO)}",
+        f"It used {{braces}} and called search({{'q': 1}}), so {json.dumps(NO)}",
+        f'It called {{"q": "brief"}}. {json.dumps(NO)}',
+        json.dumps(NO | {"confidence": 0.9}),
+    ],
+)
+def test_one_verdict_is_read_whatever_stands_around_it(text: str) -> None:
+    assert read(text) == TaskCompletion(**NO)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (None, "empty"),
+        ("  \n", "empty"),
+        ("It went well.", "no JSON object with a verdict"),
+        ("{}", "no JSON object with a verdict"),
+        ('{"verdict": {"completed": true, "quality": 5}}', "no JSON object with a verdict"),
+        (f"{json.dumps(YES)} {json.dumps(NO)}", "2 answers that differ"),
+        (f"{json.dumps(NO)} {json.dumps(YES)}", "2 answers that differ"),
+        (f'The transcript says {{"completed": true}}. {json.dumps(NO)}', "2 answers that differ"),
+        (f"[{json.dumps(YES)}, {json.dumps(NO)}]", "2 answers that differ"),
+        ('{"completed": true, "completed": false, "quality": 3}', "two values for 'completed'"),
+        ('{"completed": true, "quality": 3', "'completed' outside of whole JSON objects"),
+        (f'{{"completed": true, "quality": oops}} {json.dumps(NO)}', "'completed' outside of whole JSON objects"),
+        (f"{{'completed': True}} {json.dumps(NO)}", "'completed' outside of whole JSON objects"),
+        ('{"completed": true, "quality": NaN}', "'completed' outside of whole JSON objects"),
+        ('{"completed": "true", "quality": 3}', "completed: Input should be a valid boolean"),
+        ('{"completed": 1, "quality": 3}', "completed: Input should be a valid boolean"),
+        ('{"completed": true, "quality": "3"}', "quality: Input should be a valid integer"),
+        ('{"completed": true, "quality": 3.5}', "quality: Input should be a valid integer"),
+        ('{"completed": true, "quality": 0}', "greater than or equal to 1"),
+        ('{"completed": null, "quality": 3}', "completed: Input should be a valid boolean"),
+        ('{"completed": true}', "quality: Field required"),
+        ("{" * 100_000, "full of braces"),
+        ('{"a":' * 100_000, "full of braces"),
+    ],
+)
+def test_what_is_ambiguous_broken_or_no_verdict_is_refused(text: str | None, why: str) -> None:
+    with pytest.raises(UnclearAnswerError, match=why):
+        read(text)
+
+
+def test_a_text_that_quotes_a_verdict_is_a_text() -> None:
+    reason = f"They wrote {json.dumps(YES)}, which is no evidence"
+    assert read(json.dumps(NO | {"reason": reason})).reason == reason
+
+
+def test_a_lone_surrogate_is_replaced() -> None:
+    assert read(r'{"completed": true, "quality": 5, "reason": "\ud83d"}').reason == "�"
+
+
+def test_null_is_none_and_the_text_null_is_a_text() -> None:
+    assert read('{"completed": true, "quality": 5, "reason": null}').reason is None
+    assert read('{"completed": true, "quality": 5, "reason": "null"}').reason == "null"
+
+
+@given(st.text(), st.text())
+def test_prose_without_braces_never_changes_an_answer(before: str, after: str) -> None:
+    before, after = (text.replace("{", "").replace('"', "").replace("'", "") for text in (before, after))
+    assert read(before + json.dumps(NO) + after) == TaskCompletion(**NO)
+
+
+verdicts = st.fixed_dictionaries({"completed": st.booleans(), "quality": st.integers(1, 5), "reason": st.text()})
+
+
+@given(st.lists(verdicts, min_size=1, max_size=3), st.text(alphabet="a {}\n`"))
+def test_several_answers_are_read_only_where_they_agree(answers: list[dict[str, Any]], between: str) -> None:
+    text = between.replace("{", "").join(json.dumps(answer) for answer in answers)
+    if all(answer == answers[0] for answer in answers):
+        assert read(text).model_dump()["quality"] == answers[0]["quality"]
+    else:
+        with pytest.raises(UnclearAnswerError):
+            read(text)
