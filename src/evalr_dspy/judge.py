@@ -27,6 +27,7 @@ from evalr_dspy import client
 from evalr_dspy.client import Heard, Line
 from evalr_dspy.formatting import BUDGET, TRUNCATED, Formatter, Shown, own_fields, tokens
 from evalr_dspy.names import default_name, default_rubric
+from evalr_dspy.pacing import PACE
 from evalr_dspy.prompt import VERSION, JudgeAdapter, UnreadAnswerError
 from evalr_dspy.signature import judge_signature, shown_names
 
@@ -166,6 +167,7 @@ class DspyJudge(Generic[I, V]):
         except Exception as error:  # noqa: BLE001  an input that cannot be read is this input's failure
             return self._failure(given, without_lone_surrogates(error_words(error)), exception=error)
         line = Line(self.lm, cache=self.cache)
+        await PACE.turn()
         start = perf_counter()
         answer: dict[str, Any] | Exception
         try:

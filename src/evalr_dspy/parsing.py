@@ -14,7 +14,7 @@ from evalr.input_fields import without_lone_surrogates
 from evalr.quoting import quoted, safe_text
 
 MOST_BRACES = 100
-"""How many braces that begin no JSON object an answer may hold: each is looked at, and a hostile answer is all braces."""
+"""How many braces that begin no JSON object an answer may hold: each is looked at, and an answer may be all braces."""
 
 M = TypeVar("M", bound=BaseModel)
 

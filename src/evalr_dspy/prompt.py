@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -50,12 +52,22 @@ class JudgeAdapter(dspy.Adapter):  # type: ignore[misc]
         super().__init__()
         self.verdict_type = verdict_type
 
+    async def acall(
+        self,
+        lm: dspy.BaseLM,
+        lm_kwargs: dict[str, Any],
+        signature: type[dspy.Signature],
+        demos: list[dict[str, Any]],
+        inputs: dict[str, Any],
+    ) -> list[dict[str, Any]]:
+        """As every adapter's, without asking first what the model is capable of: here that changes nothing."""
+        call = inspect.unwrap(super().acall.__func__)
+        found: list[dict[str, Any]] = await call(self, lm, lm_kwargs, signature, demos, inputs)
+        return found
+
     def format_system_message(self, signature: type[dspy.Signature]) -> str:
         """Rubric, what is given, and the form of the answer."""
-        names = [f"- {name}: {_described(field)}" for name, field in signature.input_fields.items()]
-        keys = [f'- "{name}": {_described(field)}' for name, field in signature.output_fields.items()]
-        parts = ["\n".join(part) for part in ([GIVEN, *names, DATA], [ANSWER, *keys])]
-        return "\n\n".join([signature.instructions, *parts])
+        return _system_message(signature)
 
     def format_user_message_content(
         self,
@@ -95,6 +107,14 @@ class JudgeAdapter(dspy.Adapter):  # type: ignore[misc]
         except UnclearAnswerError as error:
             raise UnreadAnswerError(signature, completion, str(error)) from error
         return {name: getattr(value, name) for name in signature.output_fields}
+
+
+@lru_cache(maxsize=64)
+def _system_message(signature: type[dspy.Signature]) -> str:
+    names = [f"- {name}: {_described(field)}" for name, field in signature.input_fields.items()]
+    keys = [f'- "{name}": {_described(field)}' for name, field in signature.output_fields.items()]
+    parts = ["\n".join(part) for part in ([GIVEN, *names, DATA], [ANSWER, *keys])]
+    return "\n\n".join([signature.instructions, *parts])
 
 
 def fenced(texts: Mapping[str, str]) -> str:

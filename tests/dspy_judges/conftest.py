@@ -1,4 +1,4 @@
-"""What the tests of judges share: a scripted model behind real HTTP, and dspy without its price list from the network."""
+"""What the tests of judges share: a scripted model behind real HTTP, and dspy without a price list from the network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "true"
 sys.path.append(str(Path(__file__).parent))
 
-from model_server import ModelServer, running  # noqa: E402  it lies beside this file
+from model_server import ModelServer, running
 
 
 @pytest.fixture

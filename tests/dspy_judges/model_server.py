@@ -155,7 +155,8 @@ def running(server: ModelServer) -> Iterator[ModelServer]:
 async def alone(delay: float, text: str) -> None:
     server = ModelServer(lambda asked, n: Answer(text, delay=delay))
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, backlog=256)
-    print(listening.sockets[0].getsockname()[1], flush=True)
+    sys.stdout.write(f"{listening.sockets[0].getsockname()[1]}\n")
+    sys.stdout.flush()
     await listening.serve_forever()
 
 

@@ -63,6 +63,7 @@ _CONNECTION_NAMES = frozenset(
         "ConnectError",
         "ConnectTimeout",
         "IncompleteRead",
+        "LMTransportError",
         "NetworkError",
         "ProtocolError",
         "RemoteProtocolError",
