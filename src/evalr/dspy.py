@@ -6,7 +6,9 @@ try:
     from evalr_dspy import (
         SUCCESS_DEFINITION,
         DspyJudge,
+        Gepa,
         StoredOutcome,
+        Training,
         UnclearAnswerError,
         completion_judge,
         learning_judge,
@@ -24,7 +26,9 @@ except ModuleNotFoundError as error:
 __all__ = [
     "SUCCESS_DEFINITION",
     "DspyJudge",
+    "Gepa",
     "StoredOutcome",
+    "Training",
     "UnclearAnswerError",
     "completion_judge",
     "learning_judge",

@@ -57,7 +57,7 @@ class Line:
             return Heard()
         entry = self._entries[-1]
         ended = _finish_reason(entry.get("response"))
-        return Heard(entry.get("cost"), cut_off=ended == "length", refused=ended == "content_filter")
+        return Heard(_cost(entry), cut_off=ended == "length", refused=ended == "content_filter")
 
 
 def checked(lm: object) -> dspy.BaseLM:
@@ -78,6 +78,11 @@ def settings(lm: dspy.BaseLM) -> dict[str, Any]:
     """What changes a model's answers, beside its name."""
     own = {name: value for name, value in lm.kwargs.items() if name not in CONNECTION and value is not None}
     return {"model_type": lm.model_type, **own}
+
+
+def _cost(entry: Mapping[str, Any]) -> float | None:
+    """What a call cost, None where that is no more than a guess: no usage was reported, or a cache gave the answer."""
+    return entry.get("cost") if entry.get("usage") else None
 
 
 def _finish_reason(response: Any) -> str | None:

@@ -91,13 +91,14 @@ class DspyJudge(Generic[I, V]):
         for name, value in settled.items():
             object.__setattr__(self, name, value)
         for demo in self.demos:
-            self._check_demo(demo)
+            self.check_label(demo)
         self.signature, self.formatter  # noqa: B018  what cannot be made is an error of whoever makes the judge
 
-    def _check_demo(self, demo: Example[V]) -> None:
-        if not (isinstance(demo.input, self.inputs) and isinstance(demo.expected, self.verdict_type)):
+    def check_label(self, example: Example[V]) -> None:
+        """Refuse an example that this judge could not have judged, or whose label it could not have given."""
+        if not (isinstance(example.input, self.inputs) and isinstance(example.expected, self.verdict_type)):
             wanted = f"a {self.inputs.__name__} labelled with a {self.verdict_type.__name__}"
-            raise InputError(f"demonstration {quoted(demo.id)} must be {wanted}")
+            raise InputError(f"example {quoted(example.id)} must be {wanted}")
 
     # -- what it is ---------------------------------------------------------------------------------------------------
 
@@ -127,7 +128,7 @@ class DspyJudge(Generic[I, V]):
         asked = {
             "prompt": VERSION,
             "rubric": self.adapter.format_system_message(self.signature),
-            "demos": self.adapter.format_demos(self.signature, self._demos),
+            "demos": self.adapter.format_demos(self.signature, self.shown_demos),
             "types": [self.verdict_type.__name__, self.inputs.__name__],
             "formatter": self.formatter.version,
             "model": self.lm.model,
@@ -144,7 +145,7 @@ class DspyJudge(Generic[I, V]):
     def prompt(self, given: I, /) -> list[dict[str, Any]]:
         """The messages that the model gets for an input."""
         self._refuse_other(given)
-        messages: list[dict[str, Any]] = self.adapter.format(self.signature, self._demos, self.shown(given).texts)
+        messages: list[dict[str, Any]] = self.adapter.format(self.signature, self.shown_demos, self.shown(given).texts)
         return messages
 
     def shown(self, given: I, /) -> Shown:
@@ -154,7 +155,8 @@ class DspyJudge(Generic[I, V]):
         return Shown({names[field]: text for field, text in found.texts.items()}, found.truncated)
 
     @cached_property
-    def _demos(self) -> list[dict[str, Any]]:
+    def shown_demos(self) -> list[dict[str, Any]]:
+        """Its demonstrations as the model is shown them: texts, and the fields of their labels."""
         return [self.shown(demo.given()).texts | dict(demo.expected or ()) for demo in self.demos]  # type: ignore[arg-type]
 
     # -- judging ------------------------------------------------------------------------------------------------------
@@ -172,7 +174,7 @@ class DspyJudge(Generic[I, V]):
         answer: dict[str, Any] | Exception
         try:
             with dspy.context(send_stream=None, disable_history=False):
-                (answer,) = await self.adapter.acall(line.lm, {}, self.signature, self._demos, shown.texts)
+                (answer,) = await self.adapter.acall(line.lm, {}, self.signature, self.shown_demos, shown.texts)
         except Exception as error:  # noqa: BLE001  whatever the client raises is this input's failure
             answer = error
         latency, heard = perf_counter() - start, line.heard()

@@ -67,7 +67,7 @@ class JudgeAdapter(dspy.Adapter):  # type: ignore[misc]
 
     def format_system_message(self, signature: type[dspy.Signature]) -> str:
         """Rubric, what is given, and the form of the answer."""
-        return _system_message(signature)
+        return _system_message(signature)  # type: ignore[arg-type]
 
     def format_user_message_content(
         self,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +14,12 @@ import pytest
 
 # dspy asks the network for a list of prices at the first call, unless told that its own will do.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "true"
+# Its cache is a folder in the home folder otherwise.
+os.environ["DSPY_CACHEDIR"] = tempfile.mkdtemp(prefix="evalr-dspy-")
+atexit.register(shutil.rmtree, os.environ["DSPY_CACHEDIR"], ignore_errors=True)
 sys.path.append(str(Path(__file__).parent))
 
-from model_server import ModelServer, running
+from model_server import ModelServer, running  # noqa: E402  it lies beside this file
 
 
 @pytest.fixture

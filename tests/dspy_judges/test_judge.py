@@ -84,7 +84,10 @@ def test_each_evaluation_is_one_call_and_really_asks_again(model_server: ModelSe
 def test_dspys_cache_answers_where_it_is_asked_to(model_server: ModelServer) -> None:
     judge = completion(model_server, cache=True)
     given = TRANSCRIPT.model_copy(update={"request": f"Draft it on port {model_server.port}"})
-    assert [judged(judge, given).status for _ in range(2)] == ["verdict", "verdict"]
+    results = [judged(judge, given) for _ in range(2)]
+    assert [result.status for result in results] == ["verdict", "verdict"]
+    assert results[0].cost
+    assert results[1].cost is None  # what was paid for before is not paid for again
     assert len(model_server.asked) == 1
     assert judge.version != replace(judge, cache=False).version
 

@@ -1,0 +1,219 @@
+"""Training a judge on people's verdicts, by GEPA: its rubric is rewritten, and measured on what it has not seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Literal
+
+import dspy
+
+from evalr.background import run_sync
+from evalr.errors import InputError
+from evalr.estimates.estimate import Estimate
+from evalr.evaluators import I
+from evalr.labels import Dataset, Example, split
+from evalr.runs import evaluate_all
+from evalr.verdicts import V
+from evalr_dspy import client
+from evalr_dspy.agreement import agreed_field, agreements, feedback_on
+from evalr_dspy.judge import DspyJudge
+from evalr_dspy.proposals import Proposals
+
+PARTS = {"training": 0.4, "validation": 0.3, "measurement": 0.3}
+"""The shares of the labels: to reflect on, to choose a rubric by, and to measure it on."""
+
+Status = Literal["trained", "no better candidate", "no candidate"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training(Generic[I, V]):
+    """What came of training a judge.
+
+    Attributes:
+        judge: the judge with the best rubric found; the judge as it was where none was better.
+        status: "trained" (a rubric did better on the validation part), "no better candidate" (none did), or "no
+            candidate" (none could be proposed: see `errors`).
+        before: how often the judge as it was agreed with people, on the measurement part.
+        after: how often `judge` does.
+        proposed: how many rubrics the reflection model proposed.
+        failed: how often it was asked for one and gave none.
+        errors: why, by how often.
+        counts: examples in each part.
+        left_out: examples that are not measured on, by why.
+        on: the field of the verdict that agreement is about.
+    """
+
+    judge: DspyJudge[I, V]
+    status: Status
+    before: Estimate
+    after: Estimate
+    proposed: int
+    failed: int
+    errors: Mapping[str, int]
+    counts: Mapping[str, int]
+    left_out: Mapping[str, int]
+    on: str
+
+    def __str__(self) -> str:
+        lines = [f"{self.status} · {self.proposed:,} proposed · {self.failed:,} failed to be", f"before  {self.before}"]
+        lines.append(f"after   {self.after}")
+        lines += [f"failed  {count:,} times: {why}" for why, count in self.errors.items()]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gepa:
+    """Training by GEPA: a model reflects on where judge and people disagree, and why, and rewrites the rubric.
+
+    Rubrics are rewritten on one part of the labels and chosen on a second. On the third, which neither has seen, the
+    judge is measured before and after: examples of one group (a user, by default) are in one part, and what is shown to
+    the judge in training, under whatever id, is not measured on.
+
+    Args:
+        reflection_lm: the language model that reflects; a strong one.
+        calls: about how many times the judge is asked in training.
+        parts: the shares of "training", "validation" and "measurement".
+        on: the field of the verdict to agree on; by default the first that is no text.
+        at_once: how many calls there may be at once.
+        examples: how many examples each reflection sees.
+        seed: another split, and another course of training.
+
+    Source: Agrawal et al. 2025, "GEPA: reflective prompt evolution can outperform reinforcement learning".
+    """
+
+    reflection_lm: dspy.BaseLM
+    calls: int = 200
+    parts: Mapping[str, float] = field(default_factory=lambda: dict(PARTS))
+    on: str | None = None
+    at_once: int = 8
+    examples: int = 3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        client.checked(self.reflection_lm)
+        if set(self.parts) != set(PARTS):
+            raise InputError(f"parts={dict(self.parts)} must have a share each for {', '.join(PARTS)}")
+        for name in ("calls", "at_once", "examples"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise InputError(f"{name}={value!r} must be a whole number from 1")
+
+    async def train(self, judge: DspyJudge[I, V], labels: Dataset[V]) -> Training[I, V]:
+        """Train a judge, and measure what came of it.
+
+        Raises:
+            InputError: the labels are none of the judge's, or too few for three parts.
+        """
+        from anyio import to_thread
+
+        on = agreed_field(judge.verdict_type, self.on)
+        parts = self._parts(judge, labels)
+        measured, left_out = _unseen(judge, parts)
+        proposals = Proposals()
+        rubric = await to_thread.run_sync(self._rubric, judge, parts, on, proposals)
+        trained = judge if rubric == judge.instructions else replace(judge, instructions=rubric)
+        before = await self._agreement(judge, measured, on)
+        after = before if trained is judge else await self._agreement(trained, measured, on)
+        return Training(
+            judge=trained,
+            status=_status(trained is not judge, proposals),
+            before=before,
+            after=after,
+            proposed=proposals.made,
+            failed=proposals.failed,
+            errors=dict(proposals.errors),
+            counts={name: len(part) for name, part in parts.items()} | {"measurement": len(measured)},
+            left_out=left_out,
+            on=on,
+        )
+
+    def train_sync(self, judge: DspyJudge[I, V], labels: Dataset[V]) -> Training[I, V]:
+        """As `train`, from code that cannot await, in a notebook too; see `run_sync`."""
+        return run_sync(self.train(judge, labels))
+
+    def _parts(self, judge: DspyJudge[I, V], labels: Dataset[V]) -> dict[str, list[Example[V]]]:
+        labelled = labels.keep(lambda example: example.labelled)
+        for example in labelled:
+            judge.check_label(example)
+        made = split(labelled, self.parts, seed=self.seed)
+        if made.empty:
+            empty = ", ".join(made.empty)
+            raise InputError(f"{len(labelled)} labelled examples leave a part empty ({empty}): label more")
+        return {name: list(part) for name, part in made.items()}
+
+    def _rubric(
+        self, judge: DspyJudge[I, V], parts: Mapping[str, Sequence[Example[V]]], on: str, proposals: Proposals
+    ) -> str:
+        optimizer = dspy.GEPA(
+            metric=feedback_on(on),
+            max_metric_calls=self.calls,
+            reflection_minibatch_size=self.examples,
+            reflection_lm=self.reflection_lm.copy(cache=False),
+            instruction_proposer=proposals,
+            add_format_failure_as_feedback=True,
+            num_threads=self.at_once,
+            use_merge=False,  # there is one rubric, and nothing to merge
+            seed=self.seed,
+        )
+        lm = judge.lm.copy(cache=False)
+        with dspy.context(lm=lm, adapter=judge.adapter, disable_history=True, send_stream=None):
+            found = optimizer.compile(
+                _Program(judge),
+                trainset=_dspy_examples(judge, parts["training"]),
+                valset=_dspy_examples(judge, parts["validation"]),
+            )
+        return str(found.judge.signature.instructions)
+
+    async def _agreement(self, judge: DspyJudge[I, V], measured: Sequence[Example[V]], on: str) -> Estimate:
+        run = evaluate_all(judge, [example.given() for example in measured], limit=self.at_once)
+        return agreements(measured, [result async for result in run], on)
+
+
+class _Program(dspy.Module):  # type: ignore[misc]
+    """A judge as dspy's optimizers take it."""
+
+    def __init__(self, judge: DspyJudge[Any, Any]) -> None:
+        super().__init__()
+        self.judge = dspy.Predict(judge.signature)
+        self.judge.demos = judge.shown_demos
+
+    def forward(self, **texts: str) -> dspy.Prediction:
+        return self.judge(**texts)
+
+
+def _dspy_examples(judge: DspyJudge[Any, Any], examples: Iterable[Example[Any]]) -> list[dspy.Example]:
+    made = []
+    for example in examples:
+        texts = judge.shown(example.given()).texts
+        made.append(dspy.Example(**texts, label=example).with_inputs(*texts))
+    return made
+
+
+def _unseen(
+    judge: DspyJudge[Any, V], parts: Mapping[str, Sequence[Example[V]]]
+) -> tuple[list[Example[V]], dict[str, int]]:
+    """The examples to measure on: those whose texts no part of training holds, nor a demonstration."""
+
+    def texts(examples: Iterable[Example[V]]) -> set[tuple[str, ...]]:
+        return {tuple(judge.shown(example.given()).texts.values()) for example in examples}
+
+    demos, trained = texts(judge.demos), texts([*parts["training"], *parts["validation"]])
+    left_out: Counter[str] = Counter()
+    measured = []
+    for example in parts["measurement"]:
+        (shown,) = texts([example])
+        if shown in trained or shown in demos:
+            left_out["also in training" if shown in trained else "also a demonstration"] += 1
+        else:
+            measured.append(example)
+    if not measured:
+        raise InputError("every example to measure on is also in training: label more")
+    return measured, dict(left_out)
+
+
+def _status(trained: bool, proposals: Proposals) -> Status:
+    if trained:
+        return "trained"
+    return "no better candidate" if proposals.made else "no candidate"

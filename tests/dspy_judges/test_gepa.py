@@ -1,0 +1,158 @@
+"""Training by GEPA against a scripted model: it improves what it can, and says where it could not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import dspy
+import pytest
+from dspy.utils import DummyLM
+from model_server import Answer, Asked, ModelServer
+
+from evalr import InputError, run_sync
+from evalr.dspy import DspyJudge, Gepa, Training, completion_judge
+from evalr.inputs import Transcript
+from evalr.labels import Dataset, Example
+from evalr.measures import TaskCompletion
+
+RULE = "A result without a risks section is not completed."
+BETTER = f"You judge whether the request was achieved. {RULE}"
+
+
+def example(number: int, **fields: Any) -> Example[TaskCompletion]:
+    """A launch brief; people miss the risks in every second one."""
+    whole = number % 2 == 0
+    result = f"# Launch {number}\n\nWe ship on Monday." + ("\n\n## Risks\n\n- Legal." if whole else "")
+    expected = TaskCompletion(completed=whole, quality=4 if whole else 2)
+    reason = None if whole else "The risks were missing"
+    given = Transcript(id=f"t{number}", user=f"u{number}", request=f"Draft brief {number} and its risks", result=result)
+    return Example(given, **{"expected": expected, "reason": reason, **fields})
+
+
+LABELS = Dataset("briefs", [example(number) for number in range(30)])
+
+
+def easily_pleased(asked: Asked, n: int) -> str:
+    """A judge that overlooks missing risks, unless its rubric tells it to look."""
+    whole = RULE not in asked.system or "## Risks" in asked.data["result"]
+    return TaskCompletion(completed=whole, quality=4).model_dump_json()
+
+
+def reflecting(asked: Asked, n: int) -> str:
+    """Judges as above; asked for a new rubric, it proposes the one with the rule."""
+    if "new_instruction" in asked.system:
+        return json.dumps({"new_instruction": BETTER})
+    return easily_pleased(asked, n)
+
+
+def trained(server: ModelServer, gepa: Gepa, labels: Dataset[TaskCompletion] = LABELS) -> Training[Any, Any]:
+    judge = completion_judge(lm=server.lm())
+    training = gepa.train_sync(judge, labels)
+    run_sync(judge.lm.aclose())
+    return training
+
+
+def test_training_improves_the_agreement_with_people_on_what_it_has_not_seen(model_server: ModelServer) -> None:
+    model_server.script = reflecting
+    lm = model_server.lm()
+    training = trained(model_server, Gepa(reflection_lm=lm, calls=60))
+    lm.close()
+    assert training.status == "trained"
+    assert training.judge.instructions == BETTER
+    assert training.before.value is not None
+    assert training.before.value < 0.8
+    assert training.after.value == 1
+    assert training.proposed >= 1
+    assert sum(training.counts.values()) == 30
+    assert training.after.n == training.counts["measurement"]
+    assert training.on == "completed"
+    assert training.judge.version != completion_judge(lm=model_server.lm()).version
+
+
+def test_people_and_their_reasons_are_the_feedback(model_server: ModelServer) -> None:
+    model_server.script = reflecting
+    lm = model_server.lm()
+    trained(model_server, Gepa(reflection_lm=lm, calls=60))
+    lm.close()
+    reflections = [asked.user for asked in model_server.asked if "new_instruction" in asked.system]
+    assert any("Their reason: The risks were missing" in text for text in reflections)
+    assert all("people are right" in text or "and so did you" in text for text in reflections)
+
+
+def test_what_is_measured_on_is_never_seen_in_training(model_server: ModelServer) -> None:
+    """Each measured example is judged twice, before and after training, by the old rubric and by the new one."""
+    model_server.script = reflecting
+    lm = model_server.lm()
+    training = trained(model_server, Gepa(reflection_lm=lm, calls=60))
+    lm.close()
+    old, new = set(), set()
+    for asked in model_server.asked[-2 * training.counts["measurement"] :]:
+        (new if RULE in asked.system else old).add(asked.data["request"])
+    assert len(old) == len(new) == training.counts["measurement"]
+    assert old == new
+    seen = " ".join(asked.user for asked in model_server.asked[: -2 * training.counts["measurement"]])
+    assert not [request for request in old if f"{request}\n" in seen]
+
+
+def test_a_run_whose_reflection_never_parses_says_so(model_server: ModelServer) -> None:
+    model_server.script = easily_pleased
+    silent = DummyLM([{"nothing": "of use"}] * 1000)
+    training = trained(model_server, Gepa(reflection_lm=silent, calls=40))
+    assert training.status == "no candidate"
+    assert training.proposed == 0
+    assert training.failed >= 1
+    assert sum(training.errors.values()) == training.failed
+    assert any("parse" in why.lower() for why in training.errors)
+    assert training.judge.instructions == completion_judge(lm=model_server.lm()).instructions
+    assert training.before is training.after
+    assert str(training).startswith("no candidate · 0 proposed")
+
+
+def test_a_rubric_that_is_no_better_is_not_taken(model_server: ModelServer) -> None:
+    model_server.script = easily_pleased
+    same = DummyLM([{"new_instruction": "Judge it."}] * 1000, adapter=dspy.JSONAdapter())
+    training = trained(model_server, Gepa(reflection_lm=same, calls=40))
+    assert training.status == "no better candidate"
+    assert training.proposed >= 1
+
+
+def test_the_same_text_under_another_id_is_not_measured_on(model_server: ModelServer) -> None:
+    model_server.script = easily_pleased
+    silent = DummyLM([{"nothing": "of use"}] * 1000)
+    twins = [example(number, id=f"again{number}", group=f"again{number}") for number in range(30)]
+    labels = Dataset("twins", [*LABELS, *twins])
+    training = trained(model_server, Gepa(reflection_lm=silent, calls=10), labels)
+    assert training.left_out["also in training"] >= 1
+    assert sum(training.counts.values()) + sum(training.left_out.values()) == 60
+
+
+def test_judges_that_fail_are_missing_and_not_wrong(model_server: ModelServer) -> None:
+    model_server.script = lambda asked, n: Answer("no idea")
+    silent = DummyLM([{"nothing": "of use"}] * 1000)
+    training = trained(model_server, Gepa(reflection_lm=silent, calls=10))
+    assert training.before.value is None
+    assert training.before.left_out == {"failed": training.counts["measurement"]}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"calls": 0},
+        {"at_once": True},
+        {"parts": {"training": 0.5, "validation": 0.5}},
+        {"reflection_lm": "openai/gpt-5"},
+    ],
+)
+def test_what_cannot_be_used_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        Gepa(**{"reflection_lm": DummyLM([]), **options})
+
+
+def test_labels_of_another_type_and_too_few_are_refused() -> None:
+    judge: DspyJudge[Any, Any] = completion_judge(lm=DummyLM([]))
+    gepa = Gepa(reflection_lm=DummyLM([]))
+    with pytest.raises(InputError, match="leave a part empty"):
+        gepa.train_sync(judge, Dataset("one", [example(0)]))
+    with pytest.raises(InputError, match="must be a field of TaskCompletion"):
+        Gepa(reflection_lm=DummyLM([]), on="nothing").train_sync(judge, LABELS)
