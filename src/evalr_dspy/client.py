@@ -82,7 +82,9 @@ def settings(lm: dspy.BaseLM) -> dict[str, Any]:
 
 def _cost(entry: Mapping[str, Any]) -> float | None:
     """What a call cost, None where that is no more than a guess: no usage was reported, or a cache gave the answer."""
-    return entry.get("cost") if entry.get("usage") else None
+    usage = entry.get("usage") or {}
+    # A client may report what it was not told as 0, and no call has a prompt of no tokens.
+    return entry.get("cost") if usage.get("prompt_tokens") or usage.get("input_tokens") else None
 
 
 def _finish_reason(response: Any) -> str | None:
