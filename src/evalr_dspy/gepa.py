@@ -12,6 +12,7 @@ import dspy
 from evalr.background import run_sync
 from evalr.errors import InputError
 from evalr.estimates.estimate import Estimate
+from evalr.estimates.words import count_words
 from evalr.evaluators import I
 from evalr.labels import Dataset, Example, split
 from evalr.runs import evaluate_all
@@ -57,10 +58,10 @@ class Training(Generic[I, V]):
     on: str
 
     def __str__(self) -> str:
-        lines = [f"{self.status} · {self.proposed:,} proposed · {self.failed:,} failed to be", f"before  {self.before}"]
-        lines.append(f"after   {self.after}")
-        lines += [f"failed  {count:,} times: {why}" for why, count in self.errors.items()]
-        return "\n".join(lines)
+        proposed = count_words(self.proposed, "rubric")
+        head = f"{self.status} · {proposed} proposed · {count_words(self.failed, 'proposal')} failed"
+        errors = [f"failed  {why} ({count:,})" for why, count in self.errors.items()]
+        return "\n".join([head, f"before  {self.before}", f"after   {self.after}", *errors])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -106,7 +106,7 @@ def test_a_run_whose_reflection_never_parses_says_so(model_server: ModelServer) 
     assert any("parse" in why.lower() for why in training.errors)
     assert training.judge.instructions == completion_judge(lm=model_server.lm()).instructions
     assert training.before is training.after
-    assert str(training).startswith("no candidate · 0 proposed")
+    assert str(training).startswith("no candidate · 0 rubrics proposed · ")
 
 
 def test_a_rubric_that_is_no_better_is_not_taken(model_server: ModelServer) -> None:
