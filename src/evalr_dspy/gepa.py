@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 import dspy
 
@@ -15,12 +15,13 @@ from evalr.estimates.estimate import Estimate
 from evalr.estimates.words import count_words
 from evalr.evaluators import I
 from evalr.labels import Dataset, Example, split
-from evalr.runs import evaluate_all
 from evalr.verdicts import V
 from evalr_dspy import client
 from evalr_dspy.agreement import agreed_field, agreements, feedback_on
 from evalr_dspy.judge import DspyJudge
-from evalr_dspy.proposals import Proposals
+
+if TYPE_CHECKING:
+    from evalr_dspy.proposals import Proposals
 
 PARTS = {"training": 0.4, "validation": 0.3, "measurement": 0.3}
 """The shares of the labels: to reflect on, to choose a rubric by, and to measure it on."""
@@ -109,6 +110,8 @@ class Gepa:
         """
         from anyio import to_thread
 
+        from evalr_dspy.proposals import Proposals
+
         on = agreed_field(judge.verdict_type, self.on)
         parts = self._parts(judge, labels)
         measured, left_out = _unseen(judge, parts)
@@ -168,6 +171,8 @@ class Gepa:
         return str(found.judge.signature.instructions)
 
     async def _agreement(self, judge: DspyJudge[I, V], measured: Sequence[Example[V]], on: str) -> Estimate:
+        from evalr.runs import evaluate_all
+
         run = evaluate_all(judge, [example.given() for example in measured], limit=self.at_once)
         return agreements(measured, [result async for result in run], on)
 

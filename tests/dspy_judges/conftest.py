@@ -19,7 +19,11 @@ os.environ["DSPY_CACHEDIR"] = tempfile.mkdtemp(prefix="evalr-dspy-")
 atexit.register(shutil.rmtree, os.environ["DSPY_CACHEDIR"], ignore_errors=True)
 sys.path.append(str(Path(__file__).parent))
 
+import dspy  # noqa: E402  as it is told above
 from model_server import ModelServer, running  # noqa: E402  it lies beside this file
+
+# Files of a cache on a disk are open for as long as the threads that asked it.
+dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
 
 
 @pytest.fixture
