@@ -157,7 +157,7 @@ class DspyJudge(Generic[I, V]):
     @cached_property
     def shown_demos(self) -> list[dict[str, Any]]:
         """Its demonstrations as the model is shown them: texts, and the fields of their labels."""
-        return [self.shown(demo.given()).texts | dict(demo.expected or ()) for demo in self.demos]  # type: ignore[arg-type]
+        return [self.shown(demo.given()).texts | _label(demo) for demo in self.demos]  # type: ignore[arg-type]
 
     # -- judging ------------------------------------------------------------------------------------------------------
 
@@ -234,6 +234,14 @@ class DspyJudge(Generic[I, V]):
         from evalr_dspy.saved import load
 
         return load(path, lm=lm, verdict_type=verdict_type, inputs=inputs)
+
+
+def _label(example: Example[Any]) -> dict[str, Any]:
+    """The fields of a label, with the person's words as its reason where the label itself has none."""
+    fields = dict(example.expected or ())
+    if "reason" in fields and fields["reason"] is None:
+        fields["reason"] = example.reason
+    return fields
 
 
 def _wrong(answer: dict[str, Any] | Exception, heard: Heard) -> str | None:

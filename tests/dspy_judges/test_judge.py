@@ -288,11 +288,11 @@ def test_the_model_is_told_nothing_of_users_arms_and_attributes() -> None:
 
 
 def test_demonstrations_come_before_the_input_and_are_data_too() -> None:
-    demo = Example(TRANSCRIPT, "d1", expected=TaskCompletion(completed=False, quality=2))
+    demo = Example(TRANSCRIPT, "d1", expected=TaskCompletion(completed=False, quality=2), reason="no risks")
     judge = DspyJudge(TaskCompletion, inputs=Transcript, lm=scripted(), demos=[demo])
     roles = [message["role"] for message in judge.prompt(TRANSCRIPT)]
     assert roles == ["system", "user", "assistant", "user"]
-    assert judge.prompt(TRANSCRIPT)[2]["content"] == '{"completed": false, "quality": 2, "reason": null}'
+    assert judge.prompt(TRANSCRIPT)[2]["content"] == '{"completed": false, "quality": 2, "reason": "no risks"}'
     assert judge.prompt(TRANSCRIPT)[1]["content"] == judge.prompt(TRANSCRIPT)[3]["content"]
 
 
