@@ -65,7 +65,7 @@ def feedback_on(on: str) -> Callable[..., dspy.Prediction]:
     def metric(
         gold: dspy.Example, pred: dspy.Prediction, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
     ) -> dspy.Prediction:
-        example: Example[Any] = gold.label
+        example: Example[Any] = gold.evalr_example
         expected = _expected(example)
         said = {name: getattr(pred, name, None) for name in expected}
         return dspy.Prediction(score=float(_same(said[on], expected[on])), feedback=feedback(example, said, on))

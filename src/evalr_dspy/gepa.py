@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
 import dspy
 
 from evalr.background import run_sync
-from evalr.errors import InputError
+from evalr.errors import InputError, error_words
 from evalr.estimates.estimate import Estimate
 from evalr.estimates.words import count_words
 from evalr.evaluators import I
 from evalr.labels import Dataset, Example, split
+from evalr.quoting import safe_text
 from evalr.verdicts import V
 from evalr_dspy import client
 from evalr_dspy.agreement import agreed_field, agreements, feedback_on
@@ -42,6 +43,7 @@ class Training(Generic[I, V]):
         proposed: how many rubrics the reflection model proposed.
         failed: how often it was asked for one and gave none.
         errors: why, by how often.
+        judge_errors: why the judge gave no verdict in training, by how often; such an answer counts as a disagreement.
         counts: examples in each part.
         left_out: examples that are not measured on, by why.
         on: the field of the verdict that agreement is about.
@@ -54,15 +56,32 @@ class Training(Generic[I, V]):
     proposed: int
     failed: int
     errors: Mapping[str, int]
+    judge_errors: Mapping[str, int]
     counts: Mapping[str, int]
     left_out: Mapping[str, int]
     on: str
 
+    @property
+    def reason(self) -> str | None:
+        """Why the judge is the one that it was; None where it is another."""
+        if self.status == "trained":
+            return None
+        if self.status == "no better candidate":
+            return "no proposed rubric agreed with people more often on the validation part"
+        if self.failed:
+            return "the reflection model was asked for a rubric, and never gave one"
+        if self.judge_errors:
+            return "the judge gave no verdicts to reflect on"
+        return "there was nothing to reflect on: the judge agreed with people wherever it was asked"
+
     def __str__(self) -> str:
-        proposed = count_words(self.proposed, "rubric")
-        head = f"{self.status} · {proposed} proposed · {count_words(self.failed, 'proposal')} failed"
-        errors = [f"failed  {why} ({count:,})" for why, count in self.errors.items()]
-        return "\n".join([head, f"before  {self.before}", f"after   {self.after}", *errors])
+        proposed, failed = count_words(self.proposed, "rubric"), count_words(self.failed, "proposal")
+        lines = [f"{self.status} · {proposed} proposed · {failed} failed"]
+        lines += [] if self.reason is None else [self.reason]
+        lines += [f"before  {self.before}", f"after   {self.after}"]
+        lines += [f"no proposal: {why} ({count:,})" for why, count in self.errors.items()]
+        lines += [f"no verdict: {why} ({count:,})" for why, count in self.judge_errors.items()]
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,8 +135,9 @@ class Gepa:
         parts = self._parts(judge, labels)
         measured, left_out = _unseen(judge, parts)
         proposals = Proposals()
-        rubric = await to_thread.run_sync(self._rubric, judge, parts, on, proposals)
-        trained = judge if rubric == judge.instructions else replace(judge, instructions=rubric)
+        failures: list[str] = []
+        rubric = await to_thread.run_sync(self._rubric, judge, parts, on, proposals, failures)
+        trained = judge if rubric == judge.signature.instructions else replace(judge, instructions=rubric)
         before = await self._agreement(judge, measured, on)
         after = before if trained is judge else await self._agreement(trained, measured, on)
         return Training(
@@ -128,6 +148,7 @@ class Gepa:
             proposed=proposals.made,
             failed=proposals.failed,
             errors=dict(proposals.errors),
+            judge_errors=dict(Counter(failures)),
             counts={name: len(part) for name, part in parts.items()} | {"measurement": len(measured)},
             left_out=left_out,
             on=on,
@@ -148,7 +169,12 @@ class Gepa:
         return {name: list(part) for name, part in made.items()}
 
     def _rubric(
-        self, judge: DspyJudge[I, V], parts: Mapping[str, Sequence[Example[V]]], on: str, proposals: Proposals
+        self,
+        judge: DspyJudge[I, V],
+        parts: Mapping[str, Sequence[Example[V]]],
+        on: str,
+        proposals: Proposals,
+        failures: list[str],
     ) -> str:
         optimizer = dspy.GEPA(
             metric=feedback_on(on),
@@ -164,7 +190,7 @@ class Gepa:
         lm = judge.lm.copy(cache=False)
         with dspy.context(lm=lm, adapter=judge.adapter, disable_history=True, send_stream=None):
             found = optimizer.compile(
-                _Program(judge),
+                _Program(judge, failures.append),
                 trainset=_dspy_examples(judge, parts["training"]),
                 valset=_dspy_examples(judge, parts["validation"]),
             )
@@ -180,20 +206,26 @@ class Gepa:
 class _Program(dspy.Module):  # type: ignore[misc]
     """A judge as dspy's optimizers take it."""
 
-    def __init__(self, judge: DspyJudge[Any, Any]) -> None:
+    def __init__(self, judge: DspyJudge[Any, Any], failed: Callable[[str], object]) -> None:
         super().__init__()
         self.judge = dspy.Predict(judge.signature)
         self.judge.demos = judge.shown_demos
+        # As a function it is shared by the copies that are made of a program.
+        self._failed: Callable[[str], object] = failed
 
     def forward(self, **texts: str) -> dspy.Prediction:
-        return self.judge(**texts)
+        try:
+            return self.judge(**texts)
+        except Exception as error:
+            self._failed(safe_text(error_words(error), longest=200))
+            raise
 
 
 def _dspy_examples(judge: DspyJudge[Any, Any], examples: Iterable[Example[Any]]) -> list[dspy.Example]:
     made = []
     for example in examples:
         texts = judge.shown(example.given()).texts
-        made.append(dspy.Example(**texts, label=example).with_inputs(*texts))
+        made.append(dspy.Example(**texts, evalr_example=example).with_inputs(*texts))
     return made
 
 

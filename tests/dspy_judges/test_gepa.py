@@ -17,6 +17,7 @@ from evalr.labels import Dataset, Example
 from evalr.measures import TaskCompletion
 
 RULE = "A result without a risks section is not completed."
+NOT_DONE = '{"completed": false, "quality": 2}'
 BETTER = f"You judge whether the request was achieved. {RULE}"
 
 
@@ -133,6 +134,28 @@ def test_judges_that_fail_are_missing_and_not_wrong(model_server: ModelServer) -
     training = trained(model_server, Gepa(reflection_lm=silent, calls=10))
     assert training.before.value is None
     assert training.before.left_out == {"failed": training.counts["measurement"]}
+    assert training.judge_errors == {
+        "UnreadAnswerError: the model's answer has no JSON object with a verdict: 'no idea'": len(model_server.asked)
+        - training.counts["measurement"]
+    }
+
+
+def test_a_judge_that_cannot_be_reached_is_no_reason_to_reflect(model_server: ModelServer) -> None:
+    model_server.script = lambda asked, n: Answer(status=401)
+    training = trained(model_server, Gepa(reflection_lm=DummyLM([]), calls=20))
+    assert (training.status, training.proposed, training.failed) == ("no candidate", 0, 0)
+    assert training.reason == "the judge gave no verdicts to reflect on"
+    (why,) = training.judge_errors
+    assert why.startswith("LMAuthError")
+
+
+def test_a_judge_that_agrees_everywhere_has_nothing_to_learn(model_server: ModelServer) -> None:
+    model_server.script = lambda asked, n: easily_pleased(asked, n) if "## Risks" in asked.data["result"] else NOT_DONE
+    training = trained(model_server, Gepa(reflection_lm=DummyLM([]), calls=40))
+    assert training.status == "no candidate"
+    assert training.reason is not None
+    assert "nothing to reflect on" in training.reason
+    assert training.before.value == 1
 
 
 @pytest.mark.parametrize(
