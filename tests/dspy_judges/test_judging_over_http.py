@@ -131,10 +131,11 @@ def test_64_calls_at_once_come_near_to_what_the_model_could_answer() -> None:
 
 
 def test_calls_begin_a_moment_apart() -> None:
-    async def main() -> float:
-        pace = Pace(apart=0.01)
+    async def main(calls: int) -> float:
+        pace = Pace(apart=0.05, at_once=3)
         begun = time.monotonic()
-        await asyncio.gather(*(pace.turn() for _ in range(6)))
+        await asyncio.gather(*(pace.turn() for _ in range(calls)))
         return time.monotonic() - begun
 
-    assert asyncio.run(main()) >= 0.05
+    assert asyncio.run(main(3)) < 0.05
+    assert asyncio.run(main(5)) >= 0.1
