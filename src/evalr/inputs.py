@@ -87,6 +87,8 @@ class Input(BaseModel):
     kind: ClassVar[str] = "input"
     parts_by_time: ClassVar[bool] = False
     """Whether a period selects the parts that it is split into, each by its time, rather than all with the whole."""
+    is_part: ClassVar[bool] = False
+    """Whether it is a part of a session or an artifact, rather than the whole of one."""
 
     id: Name | None = None
     user: Name | None = None
@@ -228,6 +230,7 @@ class Wait(Input):
     """
 
     kind: ClassVar[str] = "wait"
+    is_part: ClassVar[bool] = True
 
     session: Name
     of: WaitFor = "reply"
@@ -440,6 +443,7 @@ class Draft(Input):
     """
 
     kind: ClassVar[str] = "draft"
+    is_part: ClassVar[bool] = True
 
     history: Name
     written: Time
@@ -528,6 +532,7 @@ class Exchange(Input):
     """
 
     kind: ClassVar[str] = "exchange"
+    is_part: ClassVar[bool] = True
 
     session: Name | None = None
     message: Text
@@ -546,6 +551,7 @@ class Pair(Input):
     """
 
     kind: ClassVar[str] = "pair"
+    is_part: ClassVar[bool] = True
 
     session: Name | None = None
     message: Text
@@ -576,6 +582,7 @@ class LearningUse(Input):
 
     model_config = ConfigDict(validate_by_name=True)
     kind: ClassVar[str] = "learning"
+    is_part: ClassVar[bool] = True
 
     session: Name | None = None
     message: Text

@@ -449,8 +449,14 @@ def _sections(
     nothing_applies = asked or not (measured or unmarked)
     # A log of sessions need not be told that it holds no histories; verdicts could be put into most logs.
     verdicts = asked or log is None or log.holds_results
-    listed = [section for track, section in empty if verdicts and (nothing_applies or track.measure.evaluator is None)]
+    listed = [section for track, section in empty if verdicts and (nothing_applies or _awaits_verdicts(track, reading))]
     return tuple(measured + unmarked + listed)
+
+
+def _awaits_verdicts(track: Track, reading: Reading) -> bool:
+    """Whether a judged measure lacks verdicts: one of parts, such as exchanges, only where the log has such parts."""
+    reads = track.measure.reads
+    return track.measure.evaluator is None and (not reads.is_part or reading.kinds[reads.kind] > 0)
 
 
 def _marked(track: Track) -> bool:
