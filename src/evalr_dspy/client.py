@@ -19,6 +19,7 @@ CONNECTION = frozenset(
         "extra_headers",
         "extra_query",
         "headers",
+        "model_list",
         "organization",
         "project",
         "rollout_id",

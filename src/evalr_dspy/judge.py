@@ -28,8 +28,11 @@ from evalr_dspy.client import Heard, Line
 from evalr_dspy.formatting import BUDGET, TRUNCATED, Formatter, Shown, own_fields, tokens
 from evalr_dspy.names import default_name, default_rubric
 from evalr_dspy.pacing import PACE
+from evalr_dspy.parsing import UnclearAnswerError
 from evalr_dspy.prompt import VERSION, JudgeAdapter, UnreadAnswerError
 from evalr_dspy.signature import judge_signature, shown_names
+
+LONGEST_ERROR = 500
 
 ANSWER_TOKENS = 300
 """What an answer is expected to take, for limits."""
@@ -167,14 +170,15 @@ class DspyJudge(Generic[I, V]):
         try:
             shown = self.shown(given)
         except Exception as error:  # noqa: BLE001  an input that cannot be read is this input's failure
-            return self._failure(given, without_lone_surrogates(error_words(error)), exception=error)
+            return self._failure(given, _words(error), exception=error)
         line = Line(self.lm, cache=self.cache)
         await PACE.turn()
         start = perf_counter()
         answer: dict[str, Any] | Exception
         try:
             with dspy.context(send_stream=None, disable_history=False):
-                (answer,) = await self.adapter.acall(line.lm, {}, self.signature, self.shown_demos, shown.texts)
+                answers = await self.adapter.acall(line.lm, {}, self.signature, self.shown_demos, shown.texts)
+            answer = answers[0] if len(answers) == 1 else UnclearAnswerError(f"the model gave {len(answers)} answers")
         except Exception as error:  # noqa: BLE001  whatever the client raises is this input's failure
             answer = error
         latency, heard = perf_counter() - start, line.heard()
@@ -250,8 +254,13 @@ def _wrong(answer: dict[str, Any] | Exception, heard: Heard) -> str | None:
         return "the model's answer was cut off at its limit of tokens: give the model a larger max_tokens"
     if heard.refused:
         return "the provider's filter kept the model's answer back"
-    if isinstance(answer, UnreadAnswerError):
+    if isinstance(answer, UnreadAnswerError | UnclearAnswerError):
         return str(answer)
     if isinstance(answer, AdapterParseError):
         return "the model's answer is empty"
-    return without_lone_surrogates(error_words(answer)) if isinstance(answer, Exception) else None
+    return _words(answer) if isinstance(answer, Exception) else None
+
+
+def _words(error: Exception) -> str:
+    """What an error says, cut: some servers send back all that they were sent."""
+    return safe_text(without_lone_surrogates(error_words(error)), longest=LONGEST_ERROR)

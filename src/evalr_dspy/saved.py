@@ -102,6 +102,8 @@ def _lm_state(lm: dspy.BaseLM) -> dict[str, Any]:
 
 
 def _lm(state: dict[str, Any]) -> dspy.BaseLM:
+    # A file does not say where keys are sent either, whoever wrote it.
+    state = {name: value for name, value in state.items() if name not in CONNECTION}
     try:
         return dspy.BaseLM.load_state(state)
     except (ValueError, TypeError, ImportError) as error:

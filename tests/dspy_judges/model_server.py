@@ -32,17 +32,20 @@ class Answer:
     cut: bool = False
     finish: str = "stop"
     usage: dict[str, int] | None = field(default_factory=lambda: dict(USAGE))
+    choices: int = 1
+    message: str = "scripted"
 
     def body(self, model: str) -> bytes:
         if self.status != 200:
-            said: dict[str, Any] = {"error": {"message": f"status {self.status}", "type": "scripted"}}
+            said: dict[str, Any] = {"error": {"message": self.message, "type": "scripted"}}
         else:
             choice = {
                 "index": 0,
                 "finish_reason": self.finish,
                 "message": {"role": "assistant", "content": self.text},
             }
-            said = {"id": "c1", "object": "chat.completion", "created": 1, "model": model, "choices": [choice]}
+            said = {"id": "c1", "object": "chat.completion", "created": 1, "model": model}
+            said["choices"] = [choice] * self.choices
             if self.usage is not None:
                 said["usage"] = self.usage
         return json.dumps(said).encode()

@@ -153,6 +153,8 @@ def test_an_answer_that_could_not_be_read_has_been_paid_for(model_server: ModelS
         (Answer('{"completed": true, "quality": 4}', finish="length"), "cut off at its limit of tokens"),
         (Answer('{"completed": tr', finish="length"), "cut off at its limit of tokens"),
         (Answer("", finish="content_filter"), "filter kept the model's answer back"),
+        (Answer(choices=0), "the model's answer is empty"),
+        (Answer(choices=2), "2 choices"),
         (Answer(""), "the model's answer is empty"),
         (Answer(None), "the model's answer is empty"),
         (Answer("It went well."), "no JSON object with a verdict"),
@@ -169,6 +171,14 @@ def test_what_is_no_verdict_is_a_failure_that_says_why(answer: Answer, why: str,
     assert why in failure.error
     assert failure.about == TRANSCRIPT.about()
     assert len(model_server.asked) == 1
+
+
+def test_a_server_that_sends_back_what_it_was_sent_does_not_put_it_into_a_log(model_server: ModelServer) -> None:
+    model_server.script = lambda asked, n: Answer(status=400, message=f"cannot read \x1b[2J: {asked.user * 50}")
+    failure = judged(completion(model_server))
+    assert isinstance(failure, Failure)
+    assert len(failure.error) < 1000
+    assert failure.error.isprintable()
 
 
 @pytest.mark.parametrize("answer", [f"```json\n{GOOD}\n```", f"Here is my verdict:\n{GOOD}\nIt was close."])

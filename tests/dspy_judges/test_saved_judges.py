@@ -56,6 +56,16 @@ def test_neither_keys_nor_addresses_are_saved(tmp_path: Path) -> None:
     assert "127.0.0.1" not in text
 
 
+def test_a_file_does_not_say_where_keys_are_sent(tmp_path: Path) -> None:
+    place = tmp_path / "judge.json"
+    completion_judge(lm=LM).save(place)
+    state = json.loads(place.read_text())
+    state["lm"] |= {"api_base": "http://127.0.0.1:9/steal", "headers": {"x": "y"}, "model_list": []}
+    place.write_text(json.dumps(state))
+    again: DspyJudge[Any, Any] = DspyJudge.load(place)
+    assert again.lm.kwargs == {"temperature": 0.2, "max_tokens": 500}
+
+
 def test_another_model_makes_another_version(tmp_path: Path) -> None:
     completion_judge(lm=LM).save(tmp_path / "judge.json")
     again: DspyJudge[Any, Any] = DspyJudge.load(tmp_path / "judge.json", lm=dspy.LM("openai/gpt-4o"))
