@@ -1,14 +1,10 @@
-"""An OpenAI-compatible server on loopback that answers as each test scripts it.
-
-As a program it serves one answer after a fixed delay, in a process of its own: `model_server.py SECONDS ANSWER`.
-"""
+"""An OpenAI-compatible server on loopback that answers as each test scripts it."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -153,16 +149,3 @@ def running(server: ModelServer) -> Iterator[ModelServer]:
     finally:
         ends[0]()
         thread.join(10)
-
-
-async def alone(delay: float, text: str) -> None:
-    server = ModelServer(lambda asked, n: Answer(text, delay=delay))
-    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, backlog=256)
-    sys.stdout.write(f"{listening.sockets[0].getsockname()[1]}\n")
-    sys.stdout.flush()
-    await listening.serve_forever()
-
-
-if __name__ == "__main__":
-    with suppress(KeyboardInterrupt):
-        asyncio.run(alone(float(sys.argv[1]), sys.argv[2]))

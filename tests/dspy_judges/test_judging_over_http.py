@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -105,37 +101,20 @@ def test_a_journal_answers_the_same_judge_and_no_other(model_server: ModelServer
     assert (again.from_journal, other.from_journal, len(model_server.asked)) == (3, 0, 6)
 
 
-@contextmanager
-def model_alone(delay: float) -> Iterator[int]:
-    """The port of a model in a process of its own."""
-    program = [sys.executable, str(Path(__file__).with_name("model_server.py")), str(delay), GOOD]
-    with subprocess.Popen(program, stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout is not None
-            yield int(process.stdout.readline())
-        finally:
-            process.terminate()
-
-
-def test_64_calls_at_once_come_near_to_what_the_model_could_answer() -> None:
-    """The benchmark says how near: here other tests are at work beside it, so that the bar is low."""
-    calls, at_once, delay = 64 * 8, 64, 0.2
-    with model_alone(delay) as port:
-        lm = dspy.LM("openai/gpt-4o-mini", api_base=f"http://127.0.0.1:{port}/v1", api_key="none")
-        ran(lm, asks(at_once), limit=at_once)  # the first call reads a list of prices
-        begun = time.monotonic()
-        results, _ = ran(lm, asks(calls), limit=at_once)
-        took = time.monotonic() - begun
+def test_calls_are_in_flight_together(model_server: ModelServer) -> None:
+    """How near their rate comes to what the model could answer, the benchmark says."""
+    model_server.script = lambda asked, n: Answer(delay=2.0)
+    results, _ = ran(model_server.lm(), asks(64), limit=64)
     assert all(isinstance(result, Verdict) for result in results)
-    assert calls / at_once * delay / took > 0.6
+    assert model_server.most_at_once > 24
 
 
 def test_calls_begin_a_moment_apart() -> None:
     async def main(calls: int) -> float:
-        pace = Pace(apart=0.05, at_once=3)
+        pace = Pace(apart=0.4, at_once=3)
         begun = time.monotonic()
         await asyncio.gather(*(pace.turn() for _ in range(calls)))
         return time.monotonic() - begun
 
-    assert asyncio.run(main(3)) < 0.05
-    assert asyncio.run(main(5)) >= 0.1
+    assert asyncio.run(main(3)) < 0.4
+    assert asyncio.run(main(5)) >= 0.8
