@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Literal, NamedTuple, TypeVar
 
@@ -78,6 +78,22 @@ class VerdictAgreement(NamedTuple):
     kappa: Part
     ac1: Part
     mcc: Part
+
+
+class ChoiceAgreement(NamedTuple):
+    """A judge's choices beside people's, of several that have no order."""
+
+    confusion: Mapping[tuple[Hashable, Hashable], int]
+    """Rows with both, by (judge's, people's)."""
+    unlabelled: int
+    unjudged: int
+    accuracy: Part
+    kappa: Part
+    ac1: Part
+    tpr: Mapping[Hashable, Part]
+    """For each choice: chosen by the judge, of what people chose it for."""
+    tnr: Mapping[Hashable, Part]
+    """For each choice: not chosen by the judge, of what people chose another for."""
 
 
 class RatingAgreement(NamedTuple):
@@ -173,6 +189,47 @@ def verdict_agreement(
         part(kappa(pairs, _TWO), "kappa", ONE_ANSWER),
         part(gwet(items, _TWO), "ac1", NO_PAIRS),
         part(matthews(pairs), "mcc", ONE_ANSWER),
+    )
+
+
+def choice_agreement(
+    rows: Iterable[tuple[Hashable | None, Hashable | None, Hashable | None]],
+    *,
+    choices: Sequence[Hashable] | None = None,
+    level: float = 0.95,
+) -> ChoiceAgreement:
+    """Each row is (cluster, judge's choice, people's), either None where there is none.
+
+    As `verdict_agreement`, of any number of choices; `tpr` and `tnr` take one choice against all others. `choices` has
+    all that could be made; without it, those that were. AC1 depends on it. Raises InputError for a choice that is none
+    of them, or a level outside 0..1.
+    """
+    tail(level)
+    known, unlabelled, unjudged = _paired(rows)
+    clusters = [cluster for cluster, _, _ in known]
+    places = _places([choice for _, *both in known for choice in both], choices, "nominal")
+    pairs = [(places[judge], places[people]) for _, judge, people in known]
+    items = [_counted(pair, len(places)) for pair in pairs]
+    identity = weight_matrix(list(places), "identity")
+
+    def share(hits: Callable[[int, int], bool], of: Callable[[int, int], bool] = lambda i, j: True) -> Part:
+        return _share(((cluster, hits(i, j), of(i, j)) for cluster, (i, j) in zip(clusters, pairs, strict=True)), level)
+
+    def part(found: Coefficient | None, method: str, reason: str) -> Part:
+        return _coefficient(found, clusters, level, method, reason if pairs else NOTHING_COUNTED)
+
+    def of_place(place: int, *, chosen: bool) -> Part:
+        return share(lambda i, j: (i == place) is chosen, lambda i, j: (j == place) is chosen)
+
+    return ChoiceAgreement(
+        Counter((judge, people) for _, judge, people in known),
+        unlabelled,
+        unjudged,
+        share(lambda i, j: i == j),
+        part(kappa(pairs, identity), "kappa", ONE_ANSWER),
+        part(gwet(items, identity), "ac1", ONE_CATEGORY),
+        {choice: of_place(place, chosen=True) for choice, place in places.items()},
+        {choice: of_place(place, chosen=False) for choice, place in places.items()},
     )
 
 

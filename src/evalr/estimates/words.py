@@ -160,6 +160,17 @@ def method_words(method: str) -> str:
 
 
 _METHODS = (
+    ("double-sampling-mover", "double sampling with MOVER"),
+    ("ppi++-mover", "PPI++ with MOVER"),
+    ("ppi++-cr1-t", "PPI++ with CR1 and t"),
+    ("lang-reiczigel", "Rogan-Gladen with Lang-Reiczigel"),
+    ("kappa-quadratic-", "weighted kappa by its influence"),
+    ("kappa-", "Cohen's kappa by its influence"),
+    ("ac1-", "Gwet's AC1 by its influence"),
+    ("ac2-", "Gwet's AC2 by its influence"),
+    ("ac-", "Gwet's AC by its influence"),
+    ("alpha-", "Krippendorff's alpha by its influence"),
+    ("mcc-", "Matthews' correlation by its influence"),
     ("wilson-followed", "Wilson on those followed"),
     ("wilson-kish", "Wilson at Kish's n"),
     ("wilson-effective-n", "Wilson at the effective n"),

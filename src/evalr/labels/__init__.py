@@ -1,7 +1,30 @@
-"""What people say: examples with their labels, the datasets that keep them, and their splits."""
+"""What people say: datasets of labelled examples, feedback, and how far a judge says what people say."""
 
+from evalr.labels.agreeing import agreement
+from evalr.labels.agreement import Agreement, FieldAgreement
+from evalr.labels.calibration import Calibration, calibration
+from evalr.labels.correcting import corrected
+from evalr.labels.correction import Corrected
 from evalr.labels.datasets import Dataset, append
 from evalr.labels.examples import Example
+from evalr.labels.feedback import feedback, labels_of
 from evalr.labels.splits import By, Splits, Stratify, split
 
-__all__ = ["By", "Dataset", "Example", "Splits", "Stratify", "append", "split"]
+__all__ = [
+    "Agreement",
+    "By",
+    "Calibration",
+    "Corrected",
+    "Dataset",
+    "Example",
+    "FieldAgreement",
+    "Splits",
+    "Stratify",
+    "agreement",
+    "append",
+    "calibration",
+    "corrected",
+    "feedback",
+    "labels_of",
+    "split",
+]

@@ -20,6 +20,9 @@ PEOPLE = "people"
 GROUP = "group"
 """The attribute that holds an example's group in what its results are about."""
 
+LABELLED_BY = "labelled_by"
+"""The attribute of a label that names its author."""
+
 _name: TypeAdapter[str] = TypeAdapter(Name)
 _text: TypeAdapter[str | None] = TypeAdapter(Text | None)
 _maybe_name: TypeAdapter[str | None] = TypeAdapter(Name | None)
@@ -96,4 +99,9 @@ class Example(Generic[V_co]):
 
     def label(self) -> Verdict[V_co] | None:
         """What a person expects, as a verdict by `people`; None where nobody has said."""
-        return None if self.expected is None else Verdict(self.expected, PEOPLE, about=self.about())
+        if self.expected is None:
+            return None
+        about = self.about()
+        if self.author is not None:
+            about = about._replace(attributes={**(about.attributes or {}), LABELLED_BY: self.author})
+        return Verdict(self.expected, PEOPLE, about=about)

@@ -1,0 +1,61 @@
+"""Feedback: what people say of inputs, as verdicts like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from evalr.errors import InputError
+from evalr.inputs import About, Input
+from evalr.labels.datasets import Dataset
+from evalr.labels.examples import LABELLED_BY, PEOPLE
+from evalr.quoting import safe_text
+from evalr.verdicts import NO_VERDICT, Result, V, Verdict, about_of
+
+Labels = Dataset[Any] | Iterable[Result[Any]]
+"""What people said: a dataset, or verdicts and the like by them, such as `labels_of` finds in a log."""
+
+
+def feedback(
+    given: Input | About, value: V, *, author: str | None = None, at: datetime | None = None, version: str = "1"
+) -> Verdict[V]:
+    """What a person says of an input: a verdict by `people`, which summaries, logs and reports take like any other.
+
+    Args:
+        given: the input, or what a result of it is about.
+        value: what the person says, of the verdict type that judges give, too.
+        author: who said it; it is the attribute `labelled_by`, so that results can be grouped by it.
+        at: when they said it, with its zone. With `duplicates="latest"` a person's last word counts.
+        version: of the question that people were asked. Answers to several are not pooled unless asked to.
+
+    Raises:
+        InputError: the input has no id, so that nothing else could be known to be about it; or `at` has no zone.
+    """
+    about = given.about() if isinstance(given, Input) else given
+    if not isinstance(about, About) or about.id is None:
+        raise InputError("feedback is about an input with an id, by which a judge's verdict on it is found: give one")
+    if author is not None:
+        if not isinstance(author, str) or not author:
+            raise InputError(f"author={safe_text(repr(author))} must be a name, or left out")
+        about = about._replace(attributes={**(about.attributes or {}), LABELLED_BY: author})
+    return Verdict(value, PEOPLE, version, about, as_of=at)
+
+
+def labels_of(source: Labels) -> list[Result[Any]]:
+    """What people said, of a dataset or of all results of a log: those by `people`, also where they gave no answer."""
+    if isinstance(source, Dataset):
+        return list(source.labels())
+    return [result for result in source if is_by_people(result)]
+
+
+def is_by_people(result: Result[Any]) -> bool:
+    """Whether a person gave it."""
+    return isinstance(result, (Verdict, *NO_VERDICT)) and result.evaluator == PEOPLE
+
+
+def labeller(result: Result[Any]) -> str:
+    """Who gave a label: its author where one is known, else its evaluator."""
+    about = about_of(result)
+    author = None if about is None else (about.attributes or {}).get(LABELLED_BY)
+    return author if isinstance(author, str) else result.evaluator or PEOPLE
