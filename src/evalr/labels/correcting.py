@@ -13,7 +13,7 @@ from evalr.estimates.estimate import Estimate
 from evalr.estimates.interval import tail
 from evalr.estimates.judged import DoubleSample, Part, double_sampling, ppi_plus_plus, rogan_gladen
 from evalr.estimates.sample_ratio import coverage_by_arm
-from evalr.estimates.words import Unit, choice_words, value_words
+from evalr.estimates.words import Unit, choice_words, count_words, value_words
 from evalr.labels.correction import Corrected, CorrectionMethod, LabelsAre
 from evalr.labels.feedback import Labels
 from evalr.labels.numbers import Account, Asked, Cluster, clustered_by, estimate_of, version_words
@@ -386,7 +386,7 @@ def _bounds(summary: Rate[Any] | Mean[Any], value: float | None, rows: _Rows) ->
 
 
 def _label_notes(pairs: Pairs, rows: _Rows) -> list[str]:
-    notes = [f"{n:,} labels {reason}" for reason, n in rows.labels_left_out.items()]
+    notes = [f"{count_words(n, 'label')} {reason}" for reason, n in rows.labels_left_out.items()]
     notes += [f"{n:,} {why} by people" for why, n in pairs.unanswered.items()]
     if pairs.excluded.unmatched:
         notes.append(f"{pairs.excluded.unmatched:,} named to be excluded are in neither results nor labels")

@@ -73,7 +73,8 @@ class Corrected:
 
     def beside(self) -> list[str]:
         """What stands beside the numbers: the reason, counts, what was left out, flags and the method."""
-        found = [self.estimate.counted_words()]
+        judges = ", ".join(safe_text(name) for name in list(self.estimate.versions)[:3])
+        found = [self.estimate.counted_words() + (f" by {judges}" if judges else "")]
         found[0] += f", {self.labelled:,} {'labels of other cases' if self.labels_are == 'elsewhere' else 'labelled'}"
         if self.estimate.reason is not None:
             found.append(safe_text(self.estimate.reason, longest=500))

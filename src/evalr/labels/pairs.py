@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from evalr.errors import InputError, MixedVersionsError
+from evalr.errors import DuplicateError, InputError, MixedVersionsError
 from evalr.inputs import About, Input
 from evalr.labels.datasets import Dataset
 from evalr.labels.examples import GROUP, Example
@@ -101,7 +101,7 @@ def pair(
     said = list(labels.labels()) if isinstance(labels, Dataset) else _results(labels, "labels")
     left_out = _excluded(exclude)
     kept = [each for each in one_per_subject(judged, duplicates=duplicates) if not left_out(each)]
-    answered, unanswered = _by_subject([each for each in said if not left_out(each)], duplicates)
+    answered, unanswered = _by_subject(said, left_out, duplicates)
     excluded = Excluded(
         sum(left_out(each) for each in judged), sum(left_out(each) for each in said), left_out.unmatched()
     )
@@ -166,15 +166,25 @@ def _one_evaluator(results: Iterable[Result[Any]]) -> str | None:
 
 
 def _by_subject(
-    labels: list[Result[Any]], duplicates: Duplicates
+    labels: list[Result[Any]], left_out: Callable[[Result[Any]], bool], duplicates: Duplicates
 ) -> tuple[dict[Hashable, list[Verdict[Any]]], Counter[str]]:
     """Each person's last or only word on each subject, and how many gave none."""
     by_person: defaultdict[str, list[Result[Any]]] = defaultdict(list)
+    places: dict[Hashable, int] = {}
     for position, label in enumerate(labels):
         about = about_of(label)
         if about is None or about.subject is None:
             raise InputError(f"label {position} is about nothing with an id, by which a judge's result on it is found")
-        by_person[labeller(label)].append(label)
+        if left_out(label):
+            continue
+        person = labeller(label)
+        first = places.setdefault((person, about.subject, about.repeat), position)
+        if first != position and duplicates == "error":
+            raise DuplicateError(
+                f"labels {first} and {position} by {quoted(person)} are both about {describe(label)}: keep one, pass "
+                "duplicates='first' or duplicates='latest', or say who gave them (author=) where it was not one person"
+            )
+        by_person[person].append(label)
     answered: defaultdict[Hashable, list[Verdict[Any]]] = defaultdict(list)
     unanswered: Counter[str] = Counter()
     for said in by_person.values():
