@@ -191,7 +191,7 @@ def test_labels_by_several_people_are_what_most_say_and_ties_are_counted() -> No
               for k, vote in enumerate(of)]  # fmt: skip
     found = corrected(ok_rate, results, labels)
     assert (found.labelled, found.labels_only.value) == (2, 0.5)
-    assert "1 label tied" in found.notes
+    assert "2 labels tied between people" in found.notes
     scores = [feedback(about(n), Said(score=each), author=f"p{each}") for n in range(4) for each in (2, 5)]
     assert corrected(score, results, scores).labels_only.value == 3.5
 

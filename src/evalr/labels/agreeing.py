@@ -24,8 +24,7 @@ from evalr.estimates.interval import tail
 from evalr.estimates.judged import Part
 from evalr.estimates.words import Unit, choice_words
 from evalr.fields import Field, verdict_fields
-from evalr.labels.agreement import Agreement, FieldAgreement, FieldReading, plain_value
-from evalr.labels.feedback import Labels
+from evalr.labels.field_agreement import Agreement, FieldAgreement, FieldReading, plain_value
 from evalr.labels.numbers import (
     Account,
     Asked,
@@ -37,6 +36,7 @@ from evalr.labels.numbers import (
     version_words,
 )
 from evalr.labels.pairs import NO_VERDICT_WORDS, Exclude, Pairs, pair
+from evalr.labels.people import Labels
 from evalr.quoting import safe_text
 from evalr.summaries.keys import Key
 from evalr.verdicts import Duplicates, Result, Verdict

@@ -15,9 +15,9 @@ from evalr.estimates.judged import DoubleSample, Part, double_sampling, ppi_plus
 from evalr.estimates.sample_ratio import coverage_by_arm
 from evalr.estimates.words import Unit, choice_words, count_words, value_words
 from evalr.labels.correction import Corrected, CorrectionMethod, LabelsAre
-from evalr.labels.feedback import Labels
 from evalr.labels.numbers import Account, Asked, Cluster, clustered_by, estimate_of, version_words
 from evalr.labels.pairs import NO_VERDICT_WORDS, Exclude, Judged, Pairs, pair
+from evalr.labels.people import Labels
 from evalr.quoting import safe_text
 from evalr.summaries import Mean, Rate
 from evalr.summaries.keys import Key
@@ -217,7 +217,7 @@ def _label(summary: Rate[Any] | Mean[Any], each: Judged, left_out: Counter[str])
     if isinstance(summary, Mean):
         return float(mean)
     if 2 * mean == 1:
-        left_out["tied"] += 1
+        left_out["tied between people"] += len(said)
         return None
     return float(2 * mean > 1)
 

@@ -12,7 +12,7 @@ from evalr.errors import DuplicateError, InputError, MixedVersionsError
 from evalr.inputs import About, Input
 from evalr.labels.datasets import Dataset
 from evalr.labels.examples import GROUP, Example
-from evalr.labels.feedback import Labels, labeller
+from evalr.labels.people import Labels, labeller
 from evalr.quoting import quoted, safe_text
 from evalr.summaries.keys import Key, cluster_reader
 from evalr.verdicts import NO_VERDICT, Duplicates, Result, Verdict, about_of, describe, one_per_subject

@@ -14,7 +14,6 @@ from evalr.estimates.interval import tail
 from evalr.estimates.words import choice_words, count_words, interval_words, number_words, value_words
 from evalr.fields import verdict_fields
 from evalr.labels.agreeing import TIED, together
-from evalr.labels.feedback import Labels
 from evalr.labels.numbers import (
     Account,
     Asked,
@@ -26,6 +25,7 @@ from evalr.labels.numbers import (
     version_words,
 )
 from evalr.labels.pairs import NO_VERDICT_WORDS, Exclude, Pairs, pair
+from evalr.labels.people import Labels
 from evalr.quoting import safe_text
 from evalr.summaries.keys import Key
 from evalr.verdicts import Duplicates, Result, Verdict
