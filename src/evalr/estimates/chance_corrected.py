@@ -215,7 +215,7 @@ def _agreement(item: Item, weights: Weights) -> float:
     """Of two raters of the item, drawn without replacement."""
     raters = sum(item)
     rows = enumerate(zip(item, weights, strict=True))
-    pairs = math.fsum(count * (_dot(row, item) - row[k]) for k, (count, row) in rows)
+    pairs = math.fsum(count * (_dot(row, item) - row[k]) for k, (count, row) in rows if count)
     return pairs / (raters * (raters - 1))
 
 

@@ -98,7 +98,7 @@ def pair(
     """
     judged = _results(results, "results")
     evaluator = _one_evaluator(judged)
-    said = list(labels.labels()) if isinstance(labels, Dataset) else _results(labels, "labels")
+    said: list[Result[Any]] = list(labels.labels()) if isinstance(labels, Dataset) else _results(labels, "labels")
     left_out = _excluded(exclude)
     kept = [each for each in one_per_subject(judged, duplicates=duplicates) if not left_out(each)]
     answered, unanswered = _by_subject(said, left_out, duplicates)
@@ -258,7 +258,7 @@ class _Excluded:
         self.met: set[Hashable] = set()
 
     def __call__(self, result: Result[Any]) -> bool:
-        about = about_of(result)
+        about = about_of(result) if self.subjects or self.ids else None
         if about is None or about.id is None:
             return False
         met = {key for key, known in ((about.subject, self.subjects), (about.id, self.ids)) if key in known}
