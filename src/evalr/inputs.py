@@ -8,13 +8,23 @@ All are frozen. Events are kept in the order of their times; events at the same 
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, SerializeAsAny, model_serializer
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    SerializeAsAny,
+    model_serializer,
+    model_validator,
+)
 
 from evalr.errors import InputError
 from evalr.input_fields import EARLIEST, LATEST, Attributes, Name, Open, OpenMap, Text, Time, TurnText
@@ -110,6 +120,10 @@ class Input(BaseModel):
         return About(
             self.kind, self.id, self.user, self._parent(), at, self.read_at, self.arm, self.weight, self.attributes
         )
+
+    def missing(self) -> str | None:
+        """Why nobody can judge it, where something is gone without which there is nothing to judge."""
+        return None
 
     def _parent(self) -> str | None:
         return None
@@ -565,14 +579,15 @@ class Pair(Input):
 class LearningUse(Input):
     """One learning that an agent was given for one response: a profile, a playbook, a remembered fact.
 
-    A learning that two responses were given makes two of them. Results can be grouped and folded by `response`,
-    `learning` and `learning_kind`.
+    A learning that two responses were given makes two of them, and one that a response names twice makes one: without
+    an `id`, it is known by its response and learning, so that the second is a duplicate. Results can be grouped by
+    `response`, `learning` and `learning_kind`.
 
     Attributes:
         session: the session that the response was in.
         message: what the person had said.
         response: what the agent answered.
-        learning: the text of the learning.
+        learning: the text of the learning, None where it is gone.
         learning_kind: such as "profile" or "user_playbook"; also accepted as `kind`.
         learning_id: the learning's name.
         response_id: the response's name; in `turns`, that of its turn.
@@ -587,7 +602,7 @@ class LearningUse(Input):
     session: Name | None = None
     message: Text
     response: Text
-    learning: Text
+    learning: Text | None
     # Its own name would hide what kind of input it is.
     learning_kind: Name | None = Field(default=None, alias="kind")
     learning_id: Name
@@ -605,6 +620,17 @@ class LearningUse(Input):
         if self.learning_kind is not None:
             own["learning_kind"] = self.learning_kind
         return super().about()._replace(attributes={**self.attributes, **own})
+
+    def missing(self) -> str | None:
+        """That the learning's text is gone, where it is."""
+        return "the text of the learning is gone" if self.learning is None else None
+
+    @model_validator(mode="after")
+    def _named_by_what_it_is(self) -> LearningUse:
+        if self.id is None:
+            # A JSON list keeps the parts apart whatever characters they hold. Past the class's own being frozen.
+            self.__dict__["id"] = json.dumps([self.response_id, self.learning_kind, self.learning_id])
+        return self
 
     def _parent(self) -> str | None:
         return self.session

@@ -22,7 +22,7 @@ from evalr.input_fields import without_lone_surrogates
 from evalr.inputs import Input
 from evalr.labels import Example
 from evalr.quoting import quoted, safe_text
-from evalr.verdicts import Failure, Result, V, Verdict
+from evalr.verdicts import Failure, Result, Skip, V, Verdict
 from evalr_dspy import client
 from evalr_dspy.client import Heard, Line
 from evalr_dspy.formatting import BUDGET, TRUNCATED, Formatter, Shown, own_fields, tokens
@@ -168,6 +168,8 @@ class DspyJudge(Generic[I, V]):
         """The result for one input: one call of the model."""
         self._refuse_other(given)
         try:
+            if (missing := given.missing()) is not None:
+                return Skip(missing, self.name, self.version, given.about())
             shown = self.shown(given)
         except Exception as error:  # noqa: BLE001  an input that cannot be read is this input's failure
             return self._failure(given, _words(error), exception=error)

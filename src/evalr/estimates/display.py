@@ -7,7 +7,7 @@ the page that a table stands on.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalr.estimates.words import interval_words, value_words
@@ -29,6 +29,7 @@ _RULES = (
     "td {overflow-wrap: anywhere}",
     "td:first-child {min-width: 8em}",
     "td.within {padding-left: 1.8em}",
+    "table.texts :is(th, td):nth-child(n) {text-align: left; white-space: normal; max-width: 28em}",
     ".aside {opacity: .7}",
     "p {padding: 0 .5em; max-width: 70em}",
     ".notice {font-weight: 600}",
@@ -68,6 +69,18 @@ def table(title: str, level: float, rows: Iterable[Line | str], *, caption: str 
     head = "".join(f"<th>{escaped(text)}</th>" for text in heads)
     body = "".join(f"<tr>{_cells(row)}</tr>" for row in rows)
     return f"<table>{above}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def texts(heads: Sequence[str], rows: Iterable[Sequence[str]], *, longest: int) -> str:
+    """A table of texts that people read, such as messages, with their line ends; each is cut at `longest` characters."""
+    head = "".join(f"<th>{escaped(text)}</th>" for text in heads)
+    body = "".join(f"<tr>{''.join(f'<td>{_lines(text, longest)}</td>' for text in row)}</tr>" for row in rows)
+    return f'<table class="texts"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _lines(text: str, longest: int) -> str:
+    cut = text if len(text) <= longest else text[: longest - 1] + "…"
+    return "<br>".join(html.escape(safe_text(each, longest=longest)) for each in cut.splitlines())
 
 
 def _cells(row: Line | str) -> str:

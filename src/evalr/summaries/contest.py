@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 ContestView = Literal["net", "wins", "decided", "half_tie", "adjusted"]
 ContestMethod = NetMethod | RateMethod
-ContestFold = Literal["majority", "all"]
+ContestFold = Literal["majority", "all", "unopposed"]
 
 Ended = tuple[Exact, Exact, Exact]
 """Wins, ties and losses."""
@@ -70,8 +70,10 @@ class Contest(Summary[V]):
             same as if the treatment had been shown first in half of the comparisons.
         method: of the interval, None for the usual one. For "net" and "half_tie" it is "bonett_price" or, by name,
             "tango" (used where no cluster has several comparisons); for "wins" and "decided" one of a `Rate`'s.
-        fold: "majority" (a unit is won where it has more wins than losses, lost where fewer, else a tie) or "all" (won
-            where every comparison was won, lost where every one was lost, else a tie), with `per`.
+        fold: with `per`, how the comparisons of a unit become one. "majority": won where it has more wins than losses,
+            lost where fewer, else a tie. "all": won where every comparison was won, lost where every one was lost, else
+            a tie. "unopposed": won where any was won and none lost, lost where any was lost and none won, else a tie;
+            the ties with wins and losses are also counted on their own, as `mixed`.
     """
 
     _: KW_ONLY
@@ -148,7 +150,7 @@ class Contest(Summary[V]):
             interval=self._interval(contest, n, terms.level),
             unit=view.unit,
             reading=view.reading,
-            counts=_counts(contest) | _shown(cells, scale),
+            counts=_counts(contest) | _shown(cells, scale) | self._mixed(entry),
             n=n,
             clusters=_clusters(cells, sides),
             bounds=None if low is None or high is None else (low, high),
@@ -168,6 +170,13 @@ class Contest(Summary[V]):
             if unit.counted():
                 folded.add(fold(*unit.ended()), UNKNOWN_POSITION, 1, unit.cluster)
         return folded
+
+    def _mixed(self, entry: Entry[Any]) -> dict[str, float]:
+        """How many units both win and lose, where the fold makes ties of these as of those that do neither."""
+        if self.fold != "unopposed":
+            return {}
+        ended = (unit.ended() for unit in entry.cells.units.values())
+        return {"mixed": sum(1 for wins, _, losses in ended if wins and losses)}
 
     def _extremes(self, entry: Entry[Any], cells: Outcomes) -> tuple[Ended, Ended]:
         """The wins, ties and losses if all that is missing were lost, and if it were won."""
@@ -408,7 +417,11 @@ def _all(wins: int, ties: int, losses: int) -> int:
     return WIN if wins == n else LOSS if losses == n else TIE
 
 
-_FOLDS = {"majority": _majority, "all": _all}
+def _unopposed(wins: int, ties: int, losses: int) -> int:
+    return TIE if bool(wins) == bool(losses) else WIN if wins else LOSS
+
+
+_FOLDS = {"majority": _majority, "all": _all, "unopposed": _unopposed}
 
 
 def _share(parts: tuple[Exact, Exact]) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from evalr.errors import InputError
@@ -20,6 +21,23 @@ Per = str | Sequence[str] | Callable[[About], Hashable]
 
 "id" is the input itself, by its whole subject: what several verdicts on one input (repeats) are folded by.
 """
+
+
+@dataclass(frozen=True)
+class UnitOf:
+    """What a folded row stands for, read by a function and with a word for it: to be given as `per`.
+
+    Args:
+        noun: what one is called.
+        read: what identifies it, from `About`; None where a result belongs to none, which is an error.
+    """
+
+    noun: str
+    read: Callable[[About], Hashable]
+
+    def __call__(self, about: About) -> Hashable:
+        """What identifies the unit of a result."""
+        return self.read(about)
 
 
 class Place(NamedTuple):
@@ -126,12 +144,12 @@ def unit_reader(per: Per | None) -> UnitReader:
     if per is None:
         return lambda about, result: None
     if callable(per):
-        read = per
+        read, named = per, f"per={per.noun!r}" if isinstance(per, UnitOf) else "the per function"
 
         def unit_from_function(about: About, result: object) -> Hashable:
             found = read(about)
             if found is None:
-                raise InputError(f"the per function: {describe(result)} has none; every result needs one")
+                raise InputError(f"{named}: {describe(result)} has none; every result needs one")
             return found
 
         return unit_from_function

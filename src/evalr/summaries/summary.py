@@ -20,7 +20,7 @@ from evalr.estimates.words import Unit, choice_words
 from evalr.inputs import About, Assignment, Input
 from evalr.quoting import quoted
 from evalr.summaries.columns import Columns
-from evalr.summaries.keys import Key, Per, Place, cluster_reader, group_reader, key_words, unit_reader
+from evalr.summaries.keys import Key, Per, Place, UnitOf, cluster_reader, group_reader, key_words, unit_reader
 from evalr.tallies.fingerprint import fingerprint
 from evalr.tallies.moments import Exact, exact
 from evalr.tallies.numbering import Clusters
@@ -467,6 +467,8 @@ class Summary(ABC, Generic[V]):
         """What one row is called: a folded one is the unit that it stands for."""
         if self.per is None or self.per == "id":
             return self.noun
+        if isinstance(self.per, UnitOf):
+            return self.per.noun
         return self.per if isinstance(self.per, str) else "unit"
 
     def _clustered_by(self, clusters: Counter[str], own: str | None, terms: Terms, n: int) -> dict[str, int]:
