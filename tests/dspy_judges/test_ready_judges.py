@@ -10,7 +10,7 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from evalr import InputError, Verdict
+from evalr import InputError, Skip, Verdict
 from evalr.dspy import (
     SUCCESS_DEFINITION,
     DspyJudge,
@@ -20,7 +20,7 @@ from evalr.dspy import (
     pairwise_judge,
 )
 from evalr.inputs import Exchange, LearningUse, Pair, ToolCall, Transcript, Turn
-from evalr.measures import LearningImpact, Preference, SessionOutcome
+from evalr.measures import LearningImpact, Preference, SessionOutcome, shadow_evaluator
 
 TOOLS = {"search_docs": "Search product documentation.", "create_ticket": "Create a ticket {for} follow-up."}
 
@@ -133,6 +133,30 @@ def test_relevance_impact_and_diagnosis_are_one_call() -> None:
     assert next(lm.answers, None) is None
     assert result.about is not None
     assert result.about.attributes == {"response": "r3", "learning": "l1", "learning_kind": "user_playbook"}
+
+
+def test_a_learning_whose_text_is_gone_costs_no_call() -> None:
+    lm = scripted()
+    result = asyncio.run(learning_judge(lm=lm).evaluate(USE.model_copy(update={"learning": None})))
+    assert isinstance(result, Skip)
+    assert result.reason == "the text of the learning is gone"
+    assert lm.history == []
+
+
+def test_both_orders_of_an_exchange_are_two_calls_of_the_pairwise_judge() -> None:
+    exchange = Exchange(
+        id="e1", user="ada", message="The usual?", served="A pizza again?", shadow="What would you like?"
+    )
+    answers = (
+        {"better": "first", "reason": "it knows"},
+        {"better": "second", "significant": True, "reason": "it knows"},
+    )
+    evaluator = shadow_evaluator(pairwise_judge(lm=scripted(*answers)), orders="both")
+    assert evaluator.expected_tokens(exchange) > 600
+    result = asyncio.run(evaluator.evaluate(exchange))
+    assert isinstance(result, Verdict)
+    assert (result.value.winner, result.value.significant, result.value.consistent) == ("served", False, True)
+    assert result.version.startswith("preference@dummy#")
 
 
 def test_what_cannot_be_told_is_none() -> None:

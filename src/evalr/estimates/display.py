@@ -72,7 +72,7 @@ def table(title: str, level: float, rows: Iterable[Line | str], *, caption: str 
 
 
 def texts(heads: Sequence[str], rows: Iterable[Sequence[str]], *, longest: int) -> str:
-    """A table of texts that people read, such as messages, with their line ends; each is cut at `longest` characters."""
+    """A table of texts that people read, such as messages, with their line ends, each cut at `longest` characters."""
     head = "".join(f"<th>{escaped(text)}</th>" for text in heads)
     body = "".join(f"<tr>{''.join(f'<td>{_lines(text, longest)}</td>' for text in row)}</tr>" for row in rows)
     return f'<table class="texts"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'

@@ -68,8 +68,9 @@ class ShadowWin(BaseModel):
         return None if self.when_served_first is None else self.when_served_first == self.when_shadow_first
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        says_nothing = [("when_served_first", None), ("when_shadow_first", None), ("longer", None)]
-        return [shown for shown in super().__repr_args__() if shown not in says_nothing]
+        # Of the fields that say how it was asked, those that do say it.
+        optional = ("shown_first", "when_served_first", "when_shadow_first", "longer")
+        return [(name, value) for name, value in super().__repr_args__() if value is not None or name not in optional]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
