@@ -121,7 +121,7 @@ class Input(BaseModel):
             self.kind, self.id, self.user, self._parent(), at, self.read_at, self.arm, self.weight, self.attributes
         )
 
-    def missing(self) -> str | None:
+    def unjudgeable(self) -> str | None:
         """Why nobody can judge it, where something is gone without which there is nothing to judge."""
         return None
 
@@ -621,7 +621,7 @@ class LearningUse(Input):
             own["learning_kind"] = self.learning_kind
         return super().about()._replace(attributes={**self.attributes, **own})
 
-    def missing(self) -> str | None:
+    def unjudgeable(self) -> str | None:
         """That the learning's text is gone, where it is."""
         return "the text of the learning is gone" if self.learning is None else None
 

@@ -168,8 +168,8 @@ class DspyJudge(Generic[I, V]):
         """The result for one input: one call of the model."""
         self._refuse_other(given)
         try:
-            if (missing := given.missing()) is not None:
-                return Skip(missing, self.name, self.version, given.about())
+            if (gone := given.unjudgeable()) is not None:
+                return Skip(gone, self.name, self.version, given.about())
             shown = self.shown(given)
         except Exception as error:  # noqa: BLE001  an input that cannot be read is this input's failure
             return self._failure(given, _words(error), exception=error)

@@ -281,6 +281,10 @@ def test_versions_are_those_of_the_judge_and_the_order() -> None:
         "preference@1:random:key=user",
     ]
     assert len(set(versions)) == 8
+    parts = [{"key": "a:seed=b"}, {"key": "a", "seed": "b"}, {"key": 'a":seed="b'}, {"seed": "b\n"}]
+    spelled = [shadow_evaluator(judge(always_first), **options).version for options in parts]  # type: ignore[arg-type]
+    assert len(set(spelled)) == 4
+    assert "\n" not in "".join(spelled)
 
 
 def test_prompts_and_orders_are_never_pooled() -> None:

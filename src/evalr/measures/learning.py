@@ -42,8 +42,8 @@ class LearningImpact(BaseModel):
 
 
 def _unless_gone(given: LearningUse) -> Any:
-    missing = given.missing()
-    return HandOff("it can be judged", cost=0.0) if missing is None else Skip(missing, cost=0.0)
+    gone = given.unjudgeable()
+    return HandOff("it can be judged", cost=0.0) if gone is None else Skip(gone, cost=0.0)
 
 
 def learning_evaluator(judge: Evaluator[LearningUse, LearningImpact]) -> Fallback[LearningUse, LearningImpact]:

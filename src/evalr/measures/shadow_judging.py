@@ -54,8 +54,8 @@ class ShadowEvaluator:
     @property
     def version(self) -> str:
         """The judge's name and version, and in which order it is asked."""
-        drawn = "" if self.key is None else f":key={self.key}"
-        seeded = f":seed={self.seed}" if self.seed else ""
+        drawn = "" if self.key is None else f":key={_spelled(self.key)}"
+        seeded = f":seed={_spelled(self.seed)}" if self.seed else ""
         return f"{self.judge.name}@{self.judge.version}:{self.orders}{drawn}{seeded}"
 
     @property
@@ -81,7 +81,8 @@ class ShadowEvaluator:
     def expected_tokens(self, given: Exchange, /) -> int:
         """What the judge expects of all the calls for one exchange."""
         expected = getattr(self.judge, "expected_tokens", None)
-        return 0 if expected is None else sum(expected(_pair(given, first)) for first in self._order(given))
+        calls = 2 if self.orders == "both" else 1
+        return 0 if expected is None else calls * expected(_pair(given, "served"))
 
     async def evaluate(self, given: Exchange, /) -> Result[ShadowWin]:
         """The result for one exchange. Its latency and cost are those of all the calls that were made."""
@@ -167,6 +168,11 @@ def _pair(given: Exchange, first: Side) -> Pair:
     """What the judge is shown, and no more: an id or an attribute might tell which answer is which."""
     texts: dict[Side, str] = {"served": given.served, "shadow": given.shadow}
     return Pair(message=given.message, first=texts[first], second=texts[_OTHER[first]], read_at=given.read_at)
+
+
+def _spelled(text: str) -> str:
+    """A text within a version: in quotes where it could be taken for another part of it."""
+    return text if text.isidentifier() else dumps(text)
 
 
 def _longer(given: Exchange) -> str:
