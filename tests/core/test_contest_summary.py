@@ -302,6 +302,17 @@ def test_a_unit_counts_once(fold: Any, ended: dict[str, int]) -> None:
     assert contest.sign_test(UNITS, duplicates="first").exact is not None
 
 
+def test_units_that_win_and_lose_are_mixed_however_often_they_do() -> None:
+    estimate = contest.estimate(UNITS, per="response", fold="unopposed")
+    assert estimate.counts == {"wins": 2, "ties": 2, "losses": 2, "mixed": 2}
+    assert interval(estimate) == interval(contest.estimate(duels(2, 2, 2)))
+    assert "mixed" not in contest.estimate(UNITS, per="response", fold="majority").counts
+    lift = contest.lift(
+        UNITS, per="response", fold="unopposed", by=lambda about: str(about.id)[-1], treatment="0", control="1"
+    )
+    assert lift.treatment.counts["mixed"] == 0
+
+
 def test_what_is_missing_of_a_unit_could_turn_it() -> None:
     units = in_units([*duels(1), Failure("broke")], [Failure("broke")], duels(3), [*duels(0, 0, 3), Failure("broke")])
     majority = contest.estimate(units, per="response", fold="majority")
