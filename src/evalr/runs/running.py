@@ -75,6 +75,7 @@ class Run(AsyncIterator[Result[Any]]):
         task.cancel()
         # Not `await task`, which could not tell a cancelled run from a cancelled caller.
         await asyncio.wait([task])
+        self._outbox.items.clear()  # what ended while it was being cancelled is in the journal, and is not given
         self._close_journal()
 
     async def _more(self) -> bool:
