@@ -195,7 +195,7 @@ class Fallback(Generic[I, V]):
 
     A hand-off goes to the next. A failure does too where `on_failure` is set; a skip is an answer and ends the search.
     A verdict whose lowest confidence is under `below` counts as a hand-off. The last evaluator's result stands,
-    whatever it is.
+    whatever it is. The result is the chain's, and a verdict credits the one that gave it in `given_by`.
     """
 
     evaluators: tuple[Evaluator[I, V], ...]
@@ -286,6 +286,8 @@ class Fallback(Generic[I, V]):
 
     def _combined(self, asked: list[Result[V]]) -> Result[V]:
         last = asked[-1]
+        if isinstance(last, Verdict) and last.given_by is None:  # of a chain in this chain, the one inside is credited
+            last = replace(last, given_by=f"{last.evaluator}@{last.version}")
         return replace(
             last,
             evaluator=self.name,

@@ -40,6 +40,8 @@ class Verdict(Generic[V_co]):
         cost: US dollars; None where unknown, which is not 0.
         as_of: the reading time that it depends on, None where it depends on none.
         flags: what to know of it, such as "truncated"; summaries repeat them.
+        given_by: of an evaluator that asks others, such as a `Fallback`: the one that gave it, as `name@version`. None
+            where `evaluator` itself did.
     """
 
     status: ClassVar[str] = "verdict"
@@ -53,6 +55,7 @@ class Verdict(Generic[V_co]):
     cost: float | None = None
     as_of: datetime | None = None
     flags: tuple[str, ...] = ()
+    given_by: str | None = None
 
     def __post_init__(self) -> None:
         _check(self)

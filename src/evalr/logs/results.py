@@ -61,6 +61,9 @@ class ResultLine(_Line):
     cost: Amount | None = Field(None, description="US dollars; left out where unknown.")
     as_of: Time | None = Field(None, description="The reading time that it depends on, if it depends on one.")
     flags: tuple[Name, ...] = Field((), description="What to know of a verdict, such as truncated.")
+    given_by: Name | None = Field(
+        None, description="Of an evaluator that asks others: the one that gave the verdict, as name@version."
+    )
     error: Text | None = Field(None, description="Why an evaluator failed.")
     reason: Text | None = Field(None, description="Why it skipped the input or handed it off.")
     verdict: ResultLine | None = Field(
@@ -99,6 +102,7 @@ def to_result(line: ResultLine, read_value: Callable[[dict[str, Any]], BaseModel
             line.cost,
             line.as_of,
             line.flags,
+            line.given_by,
         )
     shared = (line.evaluator, line.version, about, line.latency, line.cost, line.as_of)
     if line.status == "failed":
@@ -124,7 +128,7 @@ def to_result_line(stored: Stored) -> ResultLine:
         "as_of": result.as_of,
     }
     if isinstance(result, Verdict):
-        fields |= {"value": result.value.model_dump(mode="json"), "flags": result.flags}
+        fields |= {"value": result.value.model_dump(mode="json"), "flags": result.flags, "given_by": result.given_by}
         fields["confidence"] = None if result.confidence is None else dict(result.confidence)
     elif isinstance(result, Failure):
         fields["error"] = result.error

@@ -111,6 +111,7 @@ def _fields(result: Result[Any], verdict_type: type[BaseModel]) -> dict[str, Any
                 raise TypeError(f"there are several types named {fields['value_type']}")
         fields["confidence"] = None if result.confidence is None else dict(result.confidence)
         fields["flags"] = list(result.flags) or None
+        fields["given_by"] = result.given_by
     elif isinstance(result, Failure):
         fields["error"] = result.error
     else:
@@ -142,8 +143,8 @@ def _result(line: dict[str, Any], verdict_type: type[BaseModel], repeat: int | N
         kind = _kind_named(line["value_type"], verdict_type) if "value_type" in line else verdict_type
         value = kind.__pydantic_validator__.validate_python(line["value"], by_alias=False, by_name=True)
         evaluator, version = line["evaluator"], line["version"]
-        flags = tuple(get("flags", ()))
-        return Verdict(value, evaluator, version, about, get("confidence"), get("latency"), get("cost"), as_of, flags)
+        told = (get("confidence"), get("latency"), get("cost"), as_of, tuple(get("flags", ())), get("given_by"))
+        return Verdict(value, evaluator, version, about, *told)
     shared = (get("evaluator"), get("version"), about, get("latency"), get("cost"), as_of)
     if status == "failed":
         return Failure(line["error"], *shared)

@@ -190,6 +190,7 @@ def _shared(result: Result[Any], superseding: bool) -> Attributes:
         "evalr.supersedes": True if superseding else None,
         "evalr.as_of": None if result.as_of is None else result.as_of.isoformat(),
         "evalr.flags": result.flags if isinstance(result, Verdict) and result.flags else None,
+        "evalr.given_by": result.given_by if isinstance(result, Verdict) else None,
     }
     if about is not None:
         attributes = about.attributes or {}
