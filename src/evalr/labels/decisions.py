@@ -28,7 +28,7 @@ from evalr.labels.classifiers import (
 from evalr.labels.decision_fit import DecisionFit
 from evalr.labels.lines import digest, measured_types, type_words
 from evalr.plain import canonical_text
-from evalr.quoting import quoted
+from evalr.quoting import quoted, safe_text
 from evalr.verdicts import Failure, HandOff, Result, V, Verdict
 
 I = TypeVar("I", bound=Input)  # noqa: E741
@@ -123,9 +123,9 @@ class DecisionEvaluator(Generic[I, V]):
         if own is None:
             check_labels(owner, classifier, known)
             return {label: known[label] for label in classifier.labels}
-        wrong = next((value for value in own.values() if not any(_same(value, each) for each in known.values())), None)
-        if wrong is not None:
-            raise InputError(f"values[{name!r}] has {wrong!r}, which is no value of {owner}")
+        wrong = [value for value in own.values() if not any(_same(value, each) for each in known.values())]
+        if wrong:
+            raise InputError(f"values[{name!r}] has {safe_text(repr(wrong[0]))}, which is no value of {owner}")
         check_labels(owner, classifier, own)
         return {label: own[label] for label in classifier.labels}
 
@@ -149,7 +149,7 @@ class DecisionEvaluator(Generic[I, V]):
         parts = {
             "type": type_words(self.verdict_type),
             "input": self.input_type.__name__,
-            "text": [f"{self.text.__module__}.{self.text.__qualname__}", self.text_version],
+            "text": [getattr(self.text, "__qualname__", type(self.text).__qualname__), self.text_version],
             "classifiers": {name: classifier.version for name, classifier in self.classifiers.items()},
             "values": {
                 name: {label: repr(value) for label, value in values.items()} for name, values in self._values.items()

@@ -91,9 +91,10 @@ async def fit_thresholds(
     """
     targets = _targets(decision, target_precision)
     tail(level)
-    kept, left_out = _kept(decision, dataset, exclude)
-    asked = _labelled(kept, await _answers(decision, kept), left_out)
-    return replace(decision, thresholds={}, fit=_fit(decision, dataset, asked, targets, level, left_out))
+    plain = replace(decision, thresholds={}, fit=None)  # labels that fitted it before may do so again
+    kept, left_out = _kept(plain, dataset, exclude)
+    asked = _labelled(kept, await _answers(plain, kept), left_out)
+    return replace(plain, fit=_fit(plain, dataset, asked, targets, level, left_out))
 
 
 def fit_thresholds_sync(

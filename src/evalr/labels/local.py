@@ -105,9 +105,9 @@ class LocalClassifier:
             raise InputError(f"grams={grams!r} must be 'words' or 'characters'")
         if len(texts) != len(labels):
             raise InputError(f"{count_words(len(texts), 'text')} and {count_words(len(labels), 'label')}: one for each")
-        wrong = next((each for each in (*texts, *labels) if not isinstance(each, str)), None)
-        if wrong is not None:
-            raise InputError(f"texts and labels are texts, not {safe_text(repr(wrong))}")
+        wrong = [each for each in (*texts, *labels) if not isinstance(each, str)]
+        if wrong:
+            raise InputError(f"texts and labels are texts, not {safe_text(repr(wrong[0]))}")
         if len(set(labels)) < 2:
             raise InputError(
                 f"all {count_words(len(labels), 'label')} say the same"
