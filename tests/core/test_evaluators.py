@@ -534,6 +534,16 @@ def test_the_result_is_the_chains_own() -> None:
     assert chain.verdict_type is Said
 
 
+def test_a_verdict_of_a_chain_credits_the_one_that_gave_it() -> None:
+    sure, careful = yes("cheap"), replace(yes(), version="2:gpt")
+    assert run(Fallback((sure, careful))).given_by == "cheap@1"  # type: ignore[union-attr]
+    assert run(Fallback((unsure(), careful))).given_by == "careful@2:gpt"  # type: ignore[union-attr]
+    nested = Fallback((Fallback((unsure("a"), unsure("b"))), Fallback((unsure("c"), careful))))
+    assert run(nested).given_by == "careful@2:gpt"  # type: ignore[union-attr]
+    assert run(sure).given_by is None  # type: ignore[union-attr]
+    assert nested.evaluate_sync(SESSION).given_by == "careful@2:gpt"  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize("answer", [yes("first"), skips("first"), broken("first")], ids=["verdict", "skip", "failure"])
 def test_any_other_result_ends_the_search(answer: Fixed) -> None:
     second = yes()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,12 +36,11 @@ from evalr.labels import (
     measure_decisions_sync,
     transcript_text,
 )
-from evalr.labels.classifiers import marks
+from evalr.labels.classifiers import mark, text_mark
 from evalr.labels.fitting import Row, fitted_threshold
 from evalr.measures import TaskCompletion, Transcript, Turn
+from evalr.runs import evaluate_all_sync
 from evalr.testing import EvaluatorContract
-
-DATA = os.environ.get("EVALR_DATA")
 
 
 class Said(BaseModel):
@@ -297,9 +294,9 @@ def test_verdict_types_that_need_a_text_are_refused_by_the_name_of_the_field() -
 def test_what_makes_no_sense_is_refused() -> None:
     with pytest.raises(InputError, match=r"TaskCompletion\.quality is required and has no classifier"):
         decision({"completed": Stub()}, TaskCompletion)
-    with pytest.raises(InputError, match="2 fields to decide .completed, quality.: pass classifiers by field"):
+    with pytest.raises(InputError, match=r"2 fields to decide .completed, quality.: pass classifiers by field"):
         decision(Stub(), TaskCompletion)
-    with pytest.raises(InputError, match="no field 'dome' that a classifier can decide.*did you mean 'done'"):
+    with pytest.raises(InputError, match=r"no field 'dome' that a classifier can decide.*did you mean 'done'"):
         decision({"dome": Stub()})
     with pytest.raises(InputError, match="Said needs a classifier of done"):
         decision({})
@@ -355,6 +352,19 @@ def test_in_a_chain_the_judge_is_asked_of_the_unsure_ones_and_each_verdict_credi
     assert (unsure.value.done, unsure.given_by, unsure.cost) == (True, "judge@7", 1)
     assert {sure.evaluator, unsure.evaluator} == {chain.name}
     assert {sure.version, unsure.version} == {chain.version}
+
+
+def test_a_run_keeps_who_gave_each_verdict_in_its_journal(tmp_path: Path) -> None:
+    chain = Fallback((decision(thresholds={"done": 0.8}), judge()))
+    inputs = [given("false 0.9", "a"), given("false 0.6", "b")]
+    first, again = (
+        sorted(
+            (str(each.about and each.about.id), each.given_by)  # type: ignore[union-attr]
+            for each in evaluate_all_sync([chain], inputs, journal=tmp_path / "run.db")
+        )
+        for _ in range(2)
+    )
+    assert first == again == [("a", f"said@{chain.evaluators[0].version}"), ("b", "judge@7")]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -454,7 +464,7 @@ def test_what_is_fitted_decides_and_says_how_sure_it_is() -> None:
     assert unsure.verdict is not None
     assert (unsure.verdict.confidence or {})["done"] < 0.75
     lines = str(fitted.fit).splitlines()
-    assert lines[0] == "600 examples used"
+    assert lines[0] == "600 examples used · 99% limits, since 5 scores were tried of each"
     assert lines[1].startswith("done false: from a score of 0.")
 
 
@@ -480,15 +490,20 @@ def test_what_was_fitted_holds_on_others_and_never_sees_its_own_labels() -> None
         measure_decisions_sync(fitted, dataset(fitting))
 
 
-def test_an_example_that_was_seen_is_known_by_its_text_and_by_its_name() -> None:
+def test_an_example_that_was_seen_is_known_by_its_name_and_one_that_only_says_the_same_is_counted() -> None:
     text, other = "true 0.9", "true 0.8"
-    trained = Stub(seen=marks(given(text, "a"), text))
-    by_text, by_name, new = given(text, "b"), given(other, "a"), given(other, "c")
-    kept = measure_decisions_sync(
-        decision(trained, thresholds={"done": 0}),
-        dataset([Example(each, expected=Said(done=True)) for each in (by_text, by_name, new)]),
-    )
-    assert (kept.decided.n, kept.left_out) == (1, {"used to train or fit it": 2})
+    trained = Stub(seen=frozenset({mark(given(text, "a")), text_mark(text)}))
+    same_text, went_on, new = given(text, "b"), given(other, "a"), given(other, "c")
+    of_another = Transcript(id="a", user="ann", request=other)
+    labels = dataset([Example(each, expected=Said(done=True)) for each in (same_text, went_on, new)])
+    decides = decision(trained, thresholds={"done": 0})
+    kept = measure_decisions_sync(decides, labels)
+    assert (kept.decided.n, kept.left_out, kept.repeats) == (2, {"used to train or fit it": 1}, 1)
+    assert "1 have a text that it has seen, of another example" in str(kept)
+    fitted = fit_thresholds_sync(decides, labels, target_precision=None)
+    assert fitted.fit is not None
+    assert str(fitted.fit).startswith("2 examples used, 1 with a text that trained a classifier, 1 used to train")
+    assert measure_decisions_sync(decides, dataset([Example(of_another, expected=Said(done=True))])).left_out == {}
 
 
 def test_what_trained_a_classifier_that_does_not_say_so_can_be_excluded() -> None:
@@ -513,7 +528,7 @@ def test_what_is_left_out_is_counted_under_its_own_name() -> None:
     made.append(Example(given("true 0.7", "none"), expected=Opinion()))
     made.append(Example(given("true 0.8", "bare")))
     labels: Dataset[Opinion] = Dataset("o", made)
-    fitted = fit_thresholds_sync(decision(Stub(), Opinion), labels, target_precision=None)  # type: ignore[arg-type]
+    fitted = fit_thresholds_sync(decision(Stub(), Opinion), labels, target_precision=None)
     assert fitted.fit is not None
     assert fitted.fit.left_out == {"without a label": 1, "without a label of done": 1}
     assert fitted.fit.used == 6
@@ -587,15 +602,15 @@ def test_options_that_cannot_be_used_are_refused() -> None:
     for target in (0, 1, 1.5, -1):
         with pytest.raises(InputError, match="must lie between 0 and 1, both excluded"):
             fit_thresholds_sync(decision(), labels, target_precision=target)
-    with pytest.raises(InputError, match="target_precision names 'dome'.*did you mean 'done'"):
+    with pytest.raises(InputError, match=r"target_precision names 'dome'.*did you mean 'done'"):
         fit_thresholds_sync(decision(), labels, target_precision={"dome": 0.9})
     with pytest.raises(InputError, match="says nothing of done"):
         fit_thresholds_sync(decision(), labels, target_precision={})
     with pytest.raises(InputError, match="level must lie between 0 and 1"):
         fit_thresholds_sync(decision(), labels, level=1)
+    others: Any = Dataset("c", [Example(given("x"), expected=TaskCompletion(completed=True, quality=3))])
     with pytest.raises(InputError, match="is labelled with TaskCompletion, and the evaluator decides Said"):
-        completed = TaskCompletion(completed=True, quality=3)
-        fit_thresholds_sync(decision(), Dataset("c", [Example(given("x"), expected=completed)]))  # type: ignore[type-var]
+        fit_thresholds_sync(decision(), others)
     with pytest.raises(InputError, match="holds Session, and the evaluator reads Transcript"):
         measure_decisions_sync(decision(), Dataset("s", [Example(Session(id="s"), expected=Said(done=True))]))
     with pytest.raises(InputError, match="it is empty"):

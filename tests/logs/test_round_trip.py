@@ -137,6 +137,7 @@ def verdicts(measure: str) -> st.SearchStrategy[Verdict[Any]]:
         version=storable_names,
         confidence=maybe(st.dictionaries(storable_names, st.floats(0, 1), max_size=2)),
         flags=st.lists(storable_names, max_size=2).map(tuple),
+        given_by=st.none() | storable_names,
         **stamps,
     )
 

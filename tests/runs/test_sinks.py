@@ -43,7 +43,7 @@ def verdict(name: str, *, completed: bool = True, reason: str = "did it", **fiel
 def four(name: str = "s") -> list[Result[Any]]:
     shared = ("completion", "2")
     return [
-        verdict(f"{name}1", latency=0.5, cost=0.01, as_of=T, flags=("truncated",)),
+        verdict(f"{name}1", latency=0.5, cost=0.01, as_of=T, flags=("truncated",), given_by="judge@2"),
         Failure("RuntimeError: no", *shared, about(f"{name}2"), exception=RuntimeError("no")),
         Skip("not a task", *shared, about(f"{name}3")),
         HandOff("unsure", *shared, about(f"{name}4"), verdict=verdict(f"{name}4")),
@@ -221,7 +221,7 @@ def telemetry() -> Telemetry:
 
 
 def test_a_verdict_is_a_span_and_an_event_for_each_score(telemetry: Telemetry) -> None:
-    given = verdict("s1", latency=0.5, cost=0.01, flags=("truncated",))
+    given = verdict("s1", latency=0.5, cost=0.01, flags=("truncated",), given_by="judge@2")
     write(telemetry.sink(), given)
     (span,) = telemetry.spans
     assert span.name == "evaluate completion"
@@ -234,6 +234,7 @@ def test_a_verdict_is_a_span_and_an_event_for_each_score(telemetry: Telemetry) -
         "evalr.version": "2",
         "evalr.status": "verdict",
         "evalr.flags": ("truncated",),
+        "evalr.given_by": "judge@2",
         "evalr.input.kind": "session",
         "evalr.input.id": "s1",
         "gen_ai.conversation.id": "s1",

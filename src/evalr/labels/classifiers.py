@@ -27,8 +27,8 @@ MOST_CHOICES = 100
 class Classifier(Protocol):
     """Anything that gives each of its labels a score, from texts: a model on this machine, or behind an API.
 
-    It may also have `cost_per_text` (US dollars; unknown where it has none) and `seen`, a set of the `marks` of what it
-    was trained on, which is then kept out of what measures it.
+    It may also have `cost_per_text` (US dollars; unknown where it has none), and `seen`, as `LocalClassifier` has it:
+    hashes of what it was trained on, which is then kept out of what measures it.
     """
 
     @property
@@ -164,14 +164,18 @@ def check_labels(owner: str, classifier: object, values: Mapping[str, Any]) -> N
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def marks(given: Input, text: str | None) -> frozenset[str]:
-    """What tells again that a classifier has seen an input: hashes of whom and what it is about, and of its text.
+def mark(given: Input) -> str:
+    """What tells an input again: a hash of its subject. A session that went on is still the same."""
+    return _hashed(f"subject {given.about().subject!r}")
 
-    One of them is enough: a session that went on is still the same session, and a text is the same by any name.
-    """
-    subject = given.about().subject
-    spelled = ([] if text is None else [f"text {text}"]) + ([] if subject is None else [f"subject {subject!r}"])
-    return frozenset(digest(each).hex()[:16] for each in spelled)
+
+def text_mark(text: str) -> str:
+    """What tells a text again. Others may say the same, so it alone does not tell an input."""
+    return _hashed(f"text {text}")
+
+
+def _hashed(spelled: str) -> str:
+    return digest(spelled).hex()[:16]
 
 
 ReadText = Callable[[Any], str]

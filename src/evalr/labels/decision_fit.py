@@ -72,21 +72,25 @@ class DecisionFit(BaseModel):
 
     Attributes:
         thresholds: of each field and label.
-        level: of the intervals.
+        level: at which all limits of an answer that were tried hold together.
+        tries: how many were: each is at the level `1 - (1 - level) / tries`.
         method: how thresholds were chosen, and how scores became confidence.
         used: examples whose labels were used.
-        left_out: examples that were not, by reason.
+        repeats: those of them with the same text as an example that trained a classifier.
+        left_out: examples that were not used, by reason.
         dataset: the hash of the dataset.
         classifiers: the versions of the classifiers by field, which it holds for.
-        seen: the marks of the examples, which must not measure the evaluator again.
+        seen: hashes of the examples and of their texts, which must not measure the evaluator again.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     thresholds: tuple[Threshold, ...]
-    level: float
+    level: float = Field(gt=0, lt=1)
+    tries: int = Field(ge=1)
     method: str
     used: int
+    repeats: int
     left_out: dict[str, int]
     dataset: str
     classifiers: dict[str, str]
@@ -98,7 +102,12 @@ class DecisionFit(BaseModel):
 
     def __str__(self) -> str:
         left_out = "".join(f", {n:,} {reason}" for reason, n in self.left_out.items())
-        return "\n".join([f"{count_words(self.used, 'example')} used{left_out}", *map(str, self.thresholds)])
+        repeats = f", {self.repeats:,} with a text that trained a classifier" if self.repeats else ""
+        used = f"{count_words(self.used, 'example')} used{repeats}{left_out}"
+        strict = (
+            f"{100 * (1 - (1 - self.level) / self.tries):.4g}% limits, since {self.tries} scores were tried of each"
+        )
+        return "\n".join([f"{used} · {strict}", *map(str, self.thresholds)])
 
     def save(self, path: Place) -> None:
         """Write it as JSON, whole or not at all.

@@ -166,7 +166,7 @@ class DecisionEvaluator(Generic[I, V]):
 
     @property
     def seen(self) -> frozenset[str]:
-        """The marks of what trained its classifiers or fitted its thresholds, which must not measure it."""
+        """Hashes of what trained its classifiers or fitted its thresholds, which must not measure it."""
         fitted: frozenset[str] = frozenset() if self.fit is None else self.fit.seen
         return fitted.union(*(getattr(classifier, "seen", ()) for classifier in self.classifiers.values()))
 

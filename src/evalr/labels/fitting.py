@@ -19,7 +19,7 @@ from evalr.estimates.platt import platt
 from evalr.estimates.rate import clopper_pearson, rate_interval
 from evalr.estimates.words import choice_words, count_words, share_digits
 from evalr.inputs import About
-from evalr.labels.classifiers import Answer, label_of, marks
+from evalr.labels.classifiers import Answer, label_of, mark, text_mark
 from evalr.labels.datasets import Dataset
 from evalr.labels.decision_fit import DecisionFit, Threshold
 from evalr.labels.decisions import BATCH, Answers, DecisionEvaluator
@@ -39,7 +39,7 @@ EXCLUDED = "excluded"
 UNLABELLED = "without a label"
 UNREAD = "not classified"
 
-Target = float | Mapping[str, float | None]
+Target = float | None | Mapping[str, float | None]
 """The share of decisions that must be right: for all fields, or by field; None where every score of a field counts."""
 
 
@@ -151,8 +151,10 @@ def _fit(
     return DecisionFit(
         thresholds=tuple(thresholds),
         level=level,
+        tries=TRIES,
         method=METHOD,
         used=len(asked),
+        repeats=_repeats(decision, asked),
         left_out=dict(left_out),
         dataset=dataset.hash,
         classifiers={name: classifier.version for name, classifier in decision.classifiers.items()},
@@ -182,7 +184,7 @@ def fitted_threshold(field: str, label: str, rows: Sequence[Row], target: float 
         "intercept": None if scaling is None else scaling.intercept,
     }
     if target is None:
-        return Threshold(**facts, at=0.0, **_counted(ordered, level))
+        return Threshold(**facts, at=0.0, **_counted(ordered, strict))
     fewest = _fewest(target, strict)
     best: Sequence[Row] = ()
     for at in _tried([row.score for row in ordered], fewest):
@@ -269,6 +271,7 @@ class DecisionQuality:
         brier: by field, the Brier score of its confidence, over hand-offs too, and over no answers without one.
         reliability: by field, confidence and the share right in bins.
         left_out: examples that were not used, by reason.
+        repeats: examples that were used, and have the same text as one that trained or fitted the evaluator.
     """
 
     decided: Estimate
@@ -277,6 +280,7 @@ class DecisionQuality:
     brier: dict[str, Part]
     reliability: dict[str, Reliability]
     left_out: dict[str, int]
+    repeats: int
 
     def __str__(self) -> str:
         lines = [str(self.decided)]
@@ -287,6 +291,8 @@ class DecisionQuality:
             lines += [] if brier is None else [f"  Brier score of its confidence: {brier:.3f}"]
         if self.left_out:
             lines.append("left out: " + ", ".join(f"{n:,} {reason}" for reason, n in self.left_out.items()))
+        if self.repeats:
+            lines.append(f"{self.repeats:,} have a text that it has seen, of another example")
         return "\n".join(lines)
 
 
@@ -299,7 +305,7 @@ async def measure_decisions(
 ) -> DecisionQuality:
     """How an evaluator's decisions compare with people's labels of inputs that neither trained nor fitted it.
 
-    Intervals are over groups. Examples that it has seen are left out and counted, by their id or by their text.
+    Intervals are over groups. Examples that it has seen are left out, and counted.
 
     Args:
         decision: what to measure.
@@ -364,7 +370,7 @@ def _quality(
             if (confidence := _confidence(result, name)) is not None
         ]
         brier[name], bins[name] = brier_score(sure, level=level), reliability(sure, level=level)
-    return DecisionQuality(decided, precision, by_label, brier, bins, dict(left_out))
+    return DecisionQuality(decided, precision, by_label, brier, bins, dict(left_out), _repeats(decision, asked))
 
 
 def _confidence(result: Result[Any], name: str) -> float | None:
@@ -404,16 +410,16 @@ def _kept(
             f"{decision.input_type.__name__}"
         )
     seen = decision.seen
-    excluded: frozenset[str] = frozenset().union(*(_marks(decision, each) for each in exclude))
+    excluded = {mark(each.given()) for each in exclude}
     kept, left_out = [], Counter[str]()
     for example in dataset:
         if not example.labelled:
             left_out[UNLABELLED] += 1
             continue
-        own = _marks(decision, example)
-        if own & seen:
+        own = mark(example.given())
+        if own in seen:
             left_out[TRAINED] += 1
-        elif own & excluded:
+        elif own in excluded:
             left_out[EXCLUDED] += 1
         else:
             kept.append(example)
@@ -427,9 +433,16 @@ def _kept(
 
 
 def _marks(decision: DecisionEvaluator[Any, Any], example: Example[Any]) -> frozenset[str]:
+    """Of an example and of its text."""
     given = example.given()
     text = decision.text_of(given)
-    return marks(given, text if isinstance(text, str) else None)
+    return frozenset([mark(given)] + ([text_mark(text)] if isinstance(text, str) else []))
+
+
+def _repeats(decision: DecisionEvaluator[Any, Any], asked: Sequence[_Asked]) -> int:
+    """How many examples have a text that was seen before, as another example's."""
+    seen = decision.seen
+    return sum(bool(_marks(decision, each.example) & seen) for each in asked)
 
 
 async def _answers(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from evalr.errors import DatasetError, InputError, MissingExtraError
 from evalr.estimates.words import choice_words, count_words
 from evalr.inputs import Input
-from evalr.labels.classifiers import ReadText, decidable, label_of, marks, transcript_text
+from evalr.labels.classifiers import ReadText, decidable, label_of, mark, text_mark, transcript_text
 from evalr.labels.datasets import Dataset
 from evalr.labels.decision_fit import json_file
 from evalr.labels.decisions import DecisionEvaluator
@@ -54,7 +54,7 @@ class LocalClassifier:
         intercepts: one for each row.
         data: a hash of the texts and labels that it was trained on.
         trained_on: how many there were of each label.
-        seen: the marks of the inputs that it was trained on.
+        seen: hashes of the inputs that it was trained on, and of their texts.
     """
 
     labels: tuple[str, ...]
@@ -94,7 +94,7 @@ class LocalClassifier:
             strength: how closely it follows the labels (scikit-learn's C).
             class_weight: "balanced" counts a rare label as much as a common one; or a weight of each; or None.
             most_terms: only the commonest so many n-grams are kept.
-            seen: marks of the inputs that the texts are of, which are then kept out of what measures it.
+            seen: hashes of the inputs, as `train_decision` has them.
 
         Raises:
             InputError: there are not two labels, or no terms, or an option cannot be used.
@@ -362,7 +362,7 @@ def train_decision(
 
 def _trained(name: str, read: Sequence[tuple[Any, Input, str]], settings: Mapping[str, Any]) -> LocalClassifier:
     known = [(label_of(value), given, text) for said, given, text in read if (value := getattr(said, name)) is not None]
-    seen: frozenset[str] = frozenset().union(*(marks(given, text) for _, given, text in known))
+    seen = {found for _, given, text in known for found in (mark(given), text_mark(text))}
     try:
         return LocalClassifier.train(
             [text for _, _, text in known], [label for label, _, _ in known], seen=seen, **settings
