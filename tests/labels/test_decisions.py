@@ -599,7 +599,7 @@ def test_a_file_that_is_no_fit_is_refused(content: bytes, words: str, tmp_path: 
 
 def test_options_that_cannot_be_used_are_refused() -> None:
     labels = dataset(examples(20))
-    for target in (0, 1, 1.5, -1):
+    for target in (0, 1, 1.5, -1, "0.9"):
         with pytest.raises(InputError, match="must lie between 0 and 1, both excluded"):
             fit_thresholds_sync(decision(), labels, target_precision=target)
     with pytest.raises(InputError, match=r"target_precision names 'dome'.*did you mean 'done'"):

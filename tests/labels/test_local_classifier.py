@@ -193,6 +193,8 @@ def test_a_file_that_is_missing_or_cut_off_is_refused(tmp_path: Path) -> None:
         (TEXTS, LABELS, {"n": (2, 1)}, "no terms to learn from"),
         (TEXTS, LABELS, {"strength": 0}, "a number above 0"),
         (TEXTS, LABELS, {"class_weight": "even"}, "must be 'balanced'"),
+        (TEXTS, LABELS, {"class_weight": {"maybe": 1}}, "cannot use these options: .*class_weight"),
+        (TEXTS, LABELS, {"most_terms": 0}, "no terms to learn from"),
     ],
 )
 def test_what_cannot_be_learned_from_is_refused(texts: Any, labels: Any, options: Any, words: str) -> None:

@@ -200,7 +200,7 @@ class DecisionEvaluator(Generic[I, V]):
         for part in self._batches(inputs, batch):
             start = perf_counter()
             asked = await self.asked(part)
-            results += self._results(part, asked, perf_counter() - start)
+            results += self.results_of(part, asked, perf_counter() - start)
         return results
 
     def evaluate_many_sync(self, inputs: Iterable[I], /, *, batch: int = BATCH) -> list[Result[V]]:
@@ -211,7 +211,7 @@ class DecisionEvaluator(Generic[I, V]):
         for part in self._batches(inputs, batch):
             start = perf_counter()
             asked = self._asked_in_place(part)
-            results += self._results(part, asked, perf_counter() - start)
+            results += self.results_of(part, asked, perf_counter() - start)
         return results
 
     def _batches(self, inputs: Iterable[I], batch: int) -> Iterable[list[I]]:
@@ -267,7 +267,8 @@ class DecisionEvaluator(Generic[I, V]):
             return error
         return found if isinstance(found, str) else InputError(f"text gave a {type(found).__name__}, which is no text")
 
-    def _results(self, inputs: Sequence[I], asked: Sequence[Answers | Exception], latency: float) -> list[Result[V]]:
+    def results_of(self, inputs: Sequence[I], asked: Sequence[Answers | Exception], latency: float) -> list[Result[V]]:
+        """The results of inputs by what their classifiers said of them, which took so many seconds in all."""
         share = latency / len(inputs)
         return [
             self._failure(given, found, share)

@@ -79,6 +79,9 @@ async def fit_thresholds(
 
     Confidence is the chance of being right at a score, by Platt scaling of each answer's scores by itself.
 
+    Where several fields have a target, each holds for all inputs that clear its own threshold. A verdict takes that all
+    of them clear theirs, and how often a field is right among those `measure_decisions` says.
+
     Args:
         decision: what to fit.
         dataset: people's labels. Examples that trained a classifier which says so are left out and counted.
@@ -119,7 +122,7 @@ def _targets(decision: DecisionEvaluator[Any, Any], given: Target) -> dict[str, 
     if missing is not None:
         raise InputError(f"target_precision says nothing of {missing}: give it a share, or None to take any score")
     for name, target in found.items():
-        if target is not None and not 0 < target < 1:
+        if target is not None and not (isinstance(target, int | float) and 0 < target < 1):
             raise InputError(
                 f"target_precision of {name} is {target!r}: it must lie between 0 and 1, both excluded, since no "
                 "number of labels shows that a share is 1"
@@ -319,8 +322,7 @@ async def measure_decisions(
     tail(level)
     kept, left_out = _kept(decision, dataset, exclude)
     asked = _labelled(kept, await _answers(decision, kept), left_out)
-    results = await decision.evaluate_many([each.example.given() for each in asked])
-    return _quality(decision, asked, results, level, left_out)
+    return _quality(decision, asked, level, left_out)
 
 
 def measure_decisions_sync(
@@ -337,10 +339,10 @@ def measure_decisions_sync(
 def _quality(
     decision: DecisionEvaluator[Any, Any],
     asked: Sequence[_Asked],
-    results: Sequence[Result[Any]],
     level: float,
     left_out: Counter[str],
 ) -> DecisionQuality:
+    results = decision.results_of([each.example.given() for each in asked], [each.answers for each in asked], 0.0)
     pairs = list(zip(asked, results, strict=True))
 
     def told(right: bool, each: _Asked) -> Verdict[_Told]:

@@ -287,6 +287,8 @@ def _regression(features: Any, labels: Sequence[str], strength: float, class_wei
             raise InputError(
                 f"training has not settled after {_STEPS:,} steps: pass a lower strength than {strength:g}"
             ) from error
+        except ValueError as error:  # scikit-learn's, of a weight for a label that there is not, and the like
+            raise InputError(f"training cannot use these options: {safe_text(str(error), longest=200)}") from error
 
 
 # ---------------------------------------------------------------------------------------------------------------------
