@@ -41,7 +41,8 @@ class Evaluator(Protocol[I_contra, V_co]):
 
     # What an evaluator may have beside these, and runs ask for: `input_type` (what it reads), `pending` (of a verdict's
     # value, whether it is too soon to tell), `as_of` (of an input, the reading time that the answer depends on),
-    # `pinned` (the same evaluator with its clock read once) and `expected_tokens` (of an input, for limits).
+    # `pinned` (the same evaluator with its clock read once), `expected_tokens` (of an input, for limits) and
+    # `expected_cost` (of an input, US dollars or None, for a price in advance).
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, NamedTuple, TypeVar
 
@@ -17,15 +18,21 @@ class Plugins(NamedTuple, Generic[P]):
     broken: dict[str, str]
 
 
-def load_plugins(group: str, kind: type[P]) -> Plugins[P]:
+def plugin_names(group: str) -> list[str]:
+    """The names in an entry point group, each once and in order. Nothing is loaded, so that not all of them may work."""
+    return sorted(entry_points(group=group).names)
+
+
+def load_plugins(group: str, kind: type[P], *, only: str | None = None) -> Plugins[P]:
     """Every object of `kind` in an entry point group, ours and those of other packages, in the order of their names.
 
     One that cannot be loaded is listed with the reason and never stops the others. Of several with one name the first
-    stands, ours before any other package's.
+    stands, ours before any other package's. With `only`, those of that one name, so that no other package is imported.
     """
     loaded: dict[str, P] = {}
     broken: dict[str, str] = {}
-    for point in sorted(entry_points(group=group), key=_order):
+    points = entry_points(group=group) if only is None else entry_points(group=group, name=only)
+    for point in sorted(points, key=_order):
         name = f"{point.name} ({point.value})" if point.name in {*loaded, *broken} else point.name
         if point.name in loaded:
             broken[name] = f"the name {point.name!r} is taken by another package"
@@ -50,5 +57,17 @@ def _order(point: EntryPoint) -> tuple[str, bool, str, str]:
 
 def _why(point: EntryPoint, error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name:
-        return f"needs {error.name!r}, which is not installed"
+        return f"needs {error.name!r}, which is not installed{_install_words(point, error.name)}"
     return f"{point.value} cannot be loaded: {error_words(error)}"
+
+
+def _install_words(point: EntryPoint, module: str) -> str:
+    """`: pip install 'evalr[dspy]'`, where the package has an extra for what is missing."""
+    if point.dist is None:
+        return ""
+    extra = rf"""{re.escape(module.partition(".")[0])}\b[^;]*;.*\bextra\s*==\s*['"]([\w.-]+)['"]"""
+    for required in point.dist.requires or ():
+        found = re.match(extra, required)
+        if found is not None:
+            return f": pip install '{point.dist.name}[{found[1]}]'"
+    return ""

@@ -29,6 +29,7 @@ from evalr_dspy.formatting import BUDGET, TRUNCATED, Formatter, Shown, own_field
 from evalr_dspy.names import default_name, default_rubric
 from evalr_dspy.pacing import PACE
 from evalr_dspy.parsing import UnclearAnswerError
+from evalr_dspy.prices import price
 from evalr_dspy.prompt import VERSION, JudgeAdapter, UnreadAnswerError
 from evalr_dspy.signature import judge_signature, shown_names
 
@@ -144,6 +145,13 @@ class DspyJudge(Generic[I, V]):
     def expected_tokens(self, given: I, /) -> int:
         """About how many tokens a call takes, for limits: those of the messages, and 300 for the answer."""
         return sum(tokens(message["content"]) for message in self.prompt(given)) + ANSWER_TOKENS
+
+    def expected_cost(self, given: I, /) -> float | None:
+        """About what a call costs in US dollars, by the client's own prices; None where it has none for the model.
+
+        It counts 300 tokens for the answer: a model that reasons before it answers takes more.
+        """
+        return price(self.lm, asked=self.expected_tokens(given) - ANSWER_TOKENS, answered=ANSWER_TOKENS)
 
     def prompt(self, given: I, /) -> list[dict[str, Any]]:
         """The messages that the model gets for an input."""

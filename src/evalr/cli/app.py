@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evalr.cli.endings import UNUSABLE, QuietGroup
+from evalr.cli.endings import STOPPED, UNUSABLE, QuietGroup
 from evalr.cli.texts import read_arms, read_length, read_setting, read_time
 from evalr.errors import InputError
 from evalr.estimates.words import choice_words, count_words
@@ -209,6 +209,97 @@ def gate(
     for ruling in rulings:
         print(f"{ruling.verdict:<11}  {ruling.asked:<{width}}  {safe_text(ruling.found, longest=300)}")
     raise typer.Exit(max(ruling.code for ruling in rulings))
+
+
+@app.command(epilog=ENDINGS)
+def judge(
+    log: LogPath,
+    measure: Annotated[
+        str, typer.Option(metavar="NAME", help="What is judged: completion, outcome, …", show_default=False)
+    ],
+    lm: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL",
+            help="The model, by its client's name: openai/gpt-5-mini. Its key is read from the environment.",
+            show_default=False,
+        ),
+    ],
+    api_base: Annotated[
+        str | None,
+        typer.Option(
+            "--api-base", "--base-url", metavar="URL", help="Of a server that speaks as the model's own does."
+        ),
+    ] = None,
+    sample: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER", help="Judge so many, or such a share (10%), drawn by their ids; rates hold."),
+    ] = None,
+    budget: Annotated[float | None, typer.Option(metavar="USD", help="Spend no more than this.")] = None,
+    calls: Annotated[int | None, typer.Option(metavar="NUMBER", help="Make no more calls than this.", min=1)] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="Calls at once, at most. [default: 16]", min=1)
+    ] = None,
+    journal: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Where each answer is kept, so that none is asked twice. [default: NAME.judged.db]"
+        ),
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Where the results go, as a log of lines. [default: NAME.MEASURE.jsonl]"),
+    ] = None,
+    kind: Kind = None,
+    now: Now = None,
+    since: Since = None,
+    until: Until = None,
+    settings: Settings = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before it costs anything.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    strict: Strict = False,
+) -> None:
+    """Have a model judge a log, once you have seen the price.
+
+    It says how many calls that takes and what they cost, and asks. What was judged is in the journal: after a crash, or
+    Ctrl-C, the same command asks only the rest. The log is only read.
+    """
+    from evalr.cli.judging import Asked, account_lines, agreed, judged, judged_dict, planned, report_of
+
+    plan = planned(
+        Asked(
+            log=log,
+            measure=measure,
+            lm=lm,
+            api_base=api_base,
+            kind=kind,
+            now=_time(now),
+            since=_time(since),
+            until=_time(until),
+            sample=sample,
+            journal=journal,
+            out=out,
+            budget=budget,
+            calls=calls,
+            settings=settings or (),
+            strict=strict,
+        )
+    )
+    if plan.outlook.left and not yes and not agreed(plan):
+        raise typer.Exit(STOPPED)
+    try:
+        summary = judged(plan, limit=concurrency)
+    except KeyboardInterrupt:
+        kept = safe_text(str(plan.journal), longest=1_000)
+        print(f"evalr: stopped; what was judged is in {kept}, and the same command asks only the rest", file=sys.stderr)
+        raise
+    lines = account_lines(plan, summary, _width())
+    fields: dict[str, Any] = {"judged": judged_dict(plan, summary), "report": None}
+    if summary.results:
+        found = report_of(plan)
+        lines = [found.text(width=_width(), color=_color()), "", *lines]
+        fields["report"] = found.to_dict()
+    _print_lines(lines, fields, json=json)
 
 
 @app.command(epilog=ENDINGS)

@@ -12,6 +12,7 @@ from evalr.logs import installed_readers
 from evalr.logs.log import reader_settings
 from evalr.logs.schemas import DRAFT
 from evalr.measures.measure import ANY_TIME, Measure, installed_measures
+from evalr.measures.ready_judges import judged_measures
 from evalr.quoting import safe_text
 from evalr.reports.fitting import cells, padded, wrapped
 from evalr.reports.lane import title_of
@@ -78,6 +79,8 @@ def _measure_lines(measure: Measure) -> Iterator[str]:
     if measure.evaluator is not None:
         evaluator = measure.evaluator(now=ANY_TIME, **measure.settings)
         yield f"    evaluator {evaluator.name}@{evaluator.version}"
+    elif measure.name in judged_measures():
+        yield f"    judge     evalr judge LOG --measure {measure.name} --lm MODEL"
 
 
 def _field_words(field: Field) -> str:

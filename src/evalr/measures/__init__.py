@@ -40,6 +40,7 @@ from evalr.measures.learning import (
 )
 from evalr.measures.learning_folds import FoldedImpact, fold_impacts, learning_coverage, mixed_rate
 from evalr.measures.measure import Marker, Measure, Ranking, installed_measures
+from evalr.measures.ready_judges import ReadyJudge
 from evalr.measures.retention import (
     Retention,
     measure_retention,
@@ -105,6 +106,7 @@ __all__ = [
     "Pair",
     "Preference",
     "Ranking",
+    "ReadyJudge",
     "Retention",
     "Revision",
     "Rewrites",

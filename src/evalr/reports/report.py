@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from importlib import metadata
 from os import PathLike
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from evalr.errors import InputError, PluginError
@@ -20,6 +21,8 @@ from evalr.inputs import Clock, check_window, resolve_now, utc_now
 from evalr.logs.finding import find_reader
 from evalr.logs.log import LeftOut, Log, reader_settings
 from evalr.measures.measure import REPORT_OPTIONS, Measure, installed_measures
+from evalr.measures.ready_judges import judged_measures
+from evalr.quoting import safe_text
 from evalr.reports.lane import Arms, Row, title_of
 from evalr.reports.ranking import Ranked
 from evalr.reports.reading import COMPUTED, OUTSIDE, Given, Progress, Reading, Track, share_read
@@ -504,7 +507,12 @@ def _why_empty(measure: Measure, reading: Reading, log: Log | None) -> str:
     if refused:
         return f"no verdict that could be used: {count_words(refused, 'result')} left out"
     if measure.evaluator is None:
-        return NO_VERDICTS if not reading.left_out[OUTSIDE] else "no verdicts in the period"
+        if reading.left_out[OUTSIDE]:
+            return "no verdicts in the period"
+        if log is not None and reading.kinds[measure.reads.kind] and measure.name in judged_measures():
+            path = quote(safe_text(log.path, longest=200))
+            return f"no verdicts in this log; try `evalr judge {path} --measure {measure.name} --lm MODEL`"
+        return NO_VERDICTS
     kinds = ", ".join(count_words(count, kind) for kind, count in reading.kinds.items())
     where = "this log has" if reading.since is None and reading.until is None else "the period has"
     return f"needs {plural(measure.reads.kind)}; {where} {kinds or 'none'}"

@@ -1,0 +1,118 @@
+"""What `evalr judge` asks of: the inputs in a log that a measure's judge reads, chosen just as the report counts them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from evalr.errors import InputError
+from evalr.inputs import Input
+from evalr.logs import Log, find_reader
+from evalr.measures.measure import Measure
+from evalr.reports.reading import Progress, Reading, Track, share_read
+from evalr.runs import sample, stratified_sample
+
+PROGRESS_EVERY = 500
+
+
+@dataclass
+class LogInputs:
+    """The inputs of a log that a measure's judge reads. Each iteration reads the log anew, and holds none of them.
+
+    Attributes:
+        path, kind, strict, reader_settings: of the log, as for `evalr.logs.read`.
+        measure: whose judge reads them.
+        now, since, until: as for a report.
+        progress: called as a report calls it.
+        log: what the last iteration read.
+        not_counted: what it read and is not judged, by the reason.
+        kinds: the inputs that it came by, by kind.
+        stored: results of the measure that the log itself holds.
+        unsplit: why an input could not be split into what the judge reads, by the words of the error.
+    """
+
+    path: str
+    measure: Measure
+    now: datetime
+    since: datetime | None = None
+    until: datetime | None = None
+    kind: str | None = None
+    strict: bool = False
+    reader_settings: Mapping[str, Any] = field(default_factory=dict)
+    progress: Progress | None = None
+    log: Log | None = None
+    not_counted: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+    stored: int = 0
+    unsplit: Counter[str] = field(default_factory=Counter)
+    seen: int = 0
+
+    def __iter__(self) -> Iterator[Input]:
+        log = find_reader(self.path, kind=self.kind).open(Path(self.path), strict=self.strict, **self.reader_settings)
+        taken = _Taken(self.measure, self.now)
+        reading = Reading([taken], now=self.now, since=self.since, until=self.until)
+        self.log, self.not_counted, self.kinds = log, reading.left_out, reading.kinds
+        self.stored, self.seen, self.unsplit = 0, 0, taken.unsplit
+        for count, item in enumerate(log, start=1):
+            if isinstance(item, Input):
+                reading.read_one(item)
+                self.seen += len(taken.inputs)
+                yield from taken.inputs
+                taken.inputs.clear()
+            else:
+                self.stored += item.measure == self.measure.name
+            if self.progress is not None and count % PROGRESS_EVERY == 0:
+                self.progress(log.records, share_read(log))
+
+
+class _Taken(Track):
+    """What a report would measure of each input, taken instead."""
+
+    def __init__(self, measure: Measure, now: datetime) -> None:
+        super().__init__(measure, {}, now=now, by=None, cluster=None)
+        self.inputs: list[Input] = []
+        self.unsplit: Counter[str] = Counter()
+
+    def measure_one(self, given: Input) -> None:
+        self.inputs.append(given)
+
+    def fail(self, error: Exception, given: Input) -> None:
+        self.unsplit[type(error).__name__] += 1
+
+
+def read_sample(text: str) -> int | float:
+    """`200` as a number of inputs, `10%` or `0.1` as a share of them."""
+    share, number = text.endswith("%"), text.removesuffix("%")
+    try:
+        if not share and number.isdecimal() and int(number) >= 1:
+            return int(number)
+        rate = float(number) / 100 if share else float(number)
+    except ValueError:
+        rate = -1.0
+    if not 0 < rate <= 1:
+        raise InputError(f"--sample {text}: write how many to judge, as 200, or the share of all, as 10% or 0.1")
+    return rate
+
+
+def sampled_inputs(inputs: LogInputs, size: int | float | None) -> LogInputs | _Share | tuple[Input, ...]:
+    """Those that are judged, chosen by their ids: the same ones whenever the log is read, each with its weight."""
+    if size is None:
+        return inputs
+    if isinstance(size, int):
+        return stratified_sample(inputs, lambda _: "all", n=size).inputs
+    return _Share(inputs, size)
+
+
+@dataclass(frozen=True)
+class _Share:
+    """A share of the inputs, drawn anew at each iteration and the same each time."""
+
+    inputs: LogInputs
+    rate: float
+
+    def __iter__(self) -> Iterator[Input]:
+        return sample(self.inputs, self.rate)

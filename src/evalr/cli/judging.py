@@ -1,0 +1,406 @@
+"""`evalr judge`: what it would come to, the question whether to go on, the run, and where its results are kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+from evalr.cli.judged_inputs import LogInputs, read_sample, sampled_inputs
+from evalr.cli.progress import shown_progress
+from evalr.cli.texts import read_setting
+from evalr.errors import InputError, PluginError
+from evalr.estimates.words import choice_words, count_words, plural
+from evalr.evaluators import Evaluator
+from evalr.inputs import Input, resolve_now, utc_now
+from evalr.logs import Stored, find_reader, to_line
+from evalr.logs.log import reader_settings
+from evalr.measures.measure import Measure, installed_measures
+from evalr.measures.ready_judges import judged_measures, ready_judge
+from evalr.quoting import quoted, safe_text
+from evalr.reports.fitting import padded, wrapped
+from evalr.reports.report import Report
+from evalr.runs import Budget, Journal, ProgressLine, RunSummary, evaluate_all_sync
+from evalr.runs.account import cost_words
+from evalr.runs.outlook import Outlook, outlook
+from evalr.verdicts import Failure, Result
+
+HOPELESS = 10
+"""So many failures, and nothing else, are enough to see that a key or a model's name is wrong."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What the command is asked for, as `evalr judge --help` says."""
+
+    log: str
+    measure: str
+    lm: str
+    api_base: str | None = None
+    kind: str | None = None
+    now: datetime | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    sample: str | None = None
+    journal: str | None = None
+    out: str | None = None
+    budget: float | None = None
+    calls: int | None = None
+    settings: Sequence[str] = ()
+    strict: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is to be judged, by whom, what it comes to, and where it is kept."""
+
+    lm: str
+    measure: Measure
+    evaluator: Evaluator[Any, Any]
+    inputs: LogInputs
+    chosen: Iterable[Input]
+    sampled: bool
+    outlook: Outlook
+    budget: Budget | None
+    journal: Path
+    out: Path
+
+    @property
+    def noun(self) -> str:
+        """What is judged is called."""
+        return safe_text(self.measure.input.kind)
+
+    def question(self) -> str:
+        """`Judge 1,204 transcripts with openai/gpt-5-mini, about $3.10 (at most $5.00)?`."""
+        ahead = self.outlook
+        of = f" of {self.inputs.seen:,}" if self.sampled else ""
+        some = f"{ahead.left:,}{of} {self.noun if ahead.left == 1 and not of else plural(self.noun)}"
+        known = f" ({ahead.done:,} more in the journal)" if ahead.done else ""
+        return f"Judge {some}{known} with {safe_text(self.lm)}, {_price_words(ahead)}{_bound_words(self.budget)}?"
+
+
+def planned(asked: Asked) -> Plan:
+    """Read the log, ask nobody, and say what judging it comes to.
+
+    Raises:
+        EvalrError: there is nothing to judge, nobody who could, or nowhere to keep it.
+    """
+    measure = _judged_measure(asked.measure)
+    ready = ready_judge(measure.name)
+    reader = find_reader(asked.log, kind=asked.kind)
+    own = reader_settings(reader)
+    given = dict(read_setting(text, {**own, **ready.settings}) for text in asked.settings)
+    of_judge = {name: given.get(name, default) for name, default in ready.settings.items()}
+    evaluator = _judge(measure, ready.make(lm=asked.lm, api_base=asked.api_base, **of_judge))
+    budget = _budget(asked)
+    journal, out = _places(asked)
+    inputs = LogInputs(
+        asked.log,
+        measure,
+        resolve_now(asked.now or utc_now),
+        asked.since,
+        asked.until,
+        reader.name,
+        asked.strict,
+        {name: value for name, value in given.items() if name in own},
+    )
+    size = None if asked.sample is None else read_sample(asked.sample)
+    with shown_progress(asked.log) as inputs.progress, _opened(journal) as book:
+        chosen = sampled_inputs(inputs, size)
+        ahead = outlook(evaluator, chosen, journal=book)
+    inputs.progress = None
+    _refuse_nothing(inputs)
+    if asked.budget is not None and ahead.left:
+        if ahead.dearest is None:
+            raise InputError(
+                f"--budget needs a price, and none is known of {asked.lm!r}: bound the calls instead, as in --calls 500"
+            )
+        # So that a call whose cost remains unknown counts as dear rather than free.
+        budget = Budget(calls=asked.calls, cost=asked.budget, ceiling=ahead.dearest)
+    return Plan(
+        lm=asked.lm,
+        measure=measure,
+        evaluator=evaluator,
+        inputs=inputs,
+        chosen=chosen,
+        sampled=size is not None,
+        outlook=ahead,
+        budget=budget,
+        journal=journal,
+        out=out,
+    )
+
+
+def agreed(plan: Plan) -> bool:
+    """Whether a person at the terminal says yes.
+
+    Raises:
+        InputError: nobody is at one.
+    """
+    question = plan.question()
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise InputError(f"{question} There is no terminal to say yes at: add --yes to go ahead")
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def judged(plan: Plan, *, limit: int | None = None) -> RunSummary:
+    """Ask the judge, and keep what it says: each result in the journal as it comes, all of them in a file in the end.
+
+    Raises:
+        InputError: the first calls all failed, or the file cannot be written.
+        JournalError: the journal cannot be used.
+    """
+    run = evaluate_all_sync(
+        plan.evaluator,
+        plan.chosen,
+        journal=plan.journal,
+        budget=plan.budget,
+        duplicates="first",
+        progress=ProgressLine(),
+        total=plan.outlook.inputs,
+        **({} if limit is None else {"limit": limit}),
+    )
+    first: Failure | None = None
+    with _kept(plan.out) as keep, run:
+        for result in run:
+            keep(result_line(plan, result))
+            if isinstance(result, Failure):
+                first = first or result
+                if run.summary.failed >= HOPELESS:
+                    _refuse_hopeless(run.summary, first)
+        summary = run.summary
+        if first is not None:
+            _refuse_hopeless(summary, first)
+    return summary
+
+
+def result_line(plan: Plan, result: Result[Any]) -> str:
+    """A result as a line of a log."""
+    return to_line(Stored(plan.measure.name, result))
+
+
+def report_of(plan: Plan) -> Report:
+    """The measure's numbers over the results that are kept, as `evalr report` shows them."""
+    from evalr.bulk import report
+
+    return report(str(plan.out), measures=[plan.measure], now=plan.inputs.now, kind="jsonl")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Who judges, and what
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _judged_measure(name: str) -> Measure:
+    loaded, broken = installed_measures()
+    if name in broken:
+        raise PluginError(f"the measure {name!r} cannot be used: {broken[name]}")
+    if name not in loaded:
+        raise InputError(f"no installed measure is named {quoted(name)}; {choice_words(name, judged_measures())}")
+    measure = loaded[name]
+    if measure.evaluator is not None:
+        raise InputError(f"{name!r} is computed and needs no judge: evalr report LOG --measure {name}")
+    return measure
+
+
+def _judge(measure: Measure, evaluator: object) -> Evaluator[Any, Any]:
+    """The judge, where it is one of the measure."""
+    if not isinstance(evaluator, Evaluator):
+        raise PluginError(f"what is installed as the judge of {measure.name!r} makes no evaluator")
+    if not issubclass(evaluator.verdict_type, measure.verdict):
+        raise PluginError(f"what is installed as the judge of {measure.name!r} gives no {measure.verdict.__name__}")
+    return evaluator
+
+
+def _refuse_nothing(inputs: LogInputs) -> None:
+    if inputs.seen or inputs.not_counted:
+        return
+    wanted = plural(safe_text(inputs.measure.reads.kind))
+    kinds = ", ".join(count_words(count, safe_text(kind)) for kind, count in inputs.kinds.items())
+    unsplit = "".join(f"; {count:,} could not be split: {error}" for error, count in inputs.unsplit.items())
+    left_out = inputs.log.left_out.words() if inputs.log is not None else ""
+    raise InputError(
+        f"{inputs.path}: a judge of {inputs.measure.name!r} reads {wanted}, and this log has {kinds or 'none'}{unsplit}"
+        + (f"; left out: {left_out}" if left_out else "")
+    )
+
+
+def _budget(asked: Asked) -> Budget | None:
+    if asked.calls is None and asked.budget is None:
+        return None
+    return Budget(calls=asked.calls, cost=asked.budget)
+
+
+def _refuse_hopeless(summary: RunSummary, first: Failure) -> None:
+    """End a run of which nothing came but failures: a wrong key fails as often as it is used."""
+    if summary.results > summary.failed:
+        return
+    raise InputError(
+        f"no verdict: {summary.failed:,} of {count_words(summary.failed, 'answer')} failed, the first with: "
+        f"{safe_text(first.error, longest=500)}; they are asked again when the command is run again"
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Where it is kept
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _places(asked: Asked) -> tuple[Path, Path]:
+    """The journal and the file of results: in the current folder, unless named, and never in the log."""
+    log = Path(asked.log)
+    name = log.resolve().name
+    stem = name if log.is_dir() else Path(name.removesuffix(".gz")).stem
+    journal = Path(f"{stem}.judged.db" if asked.journal is None else asked.journal)
+    out = Path(f"{stem}.{asked.measure}.jsonl" if asked.out is None else asked.out)
+    for option, path in (("--journal", journal), ("--out", out)):
+        place, source = path.resolve(), log.resolve()
+        if place == source or (log.is_dir() and source in place.parents):
+            raise InputError(f"{path} would be in the log, which is only read: name another place with {option}")
+        if not os.access(place.parent, os.W_OK):
+            raise InputError(f"{path}: its folder must exist, and be writable; name another place with {option}")
+    if out.resolve() == journal.resolve():
+        raise InputError(f"--journal and --out are both {out}: they are two files")
+    _refuse_other(out)
+    return journal, out
+
+
+def _refuse_other(out: Path) -> None:
+    """A file is replaced only where it holds results."""
+    if not out.exists():
+        return
+    try:
+        with out.open("rb") as file:
+            line = file.readline(1 << 20)
+        record = json.loads(line) if line.strip() else {"type": "result"}
+    except (OSError, ValueError):
+        record = None
+    if not (isinstance(record, dict) and record.get("type") == "result"):
+        raise InputError(f"{out} is already there, and holds no results: name another place with --out")
+
+
+@contextmanager
+def _opened(journal: Path) -> Iterator[Journal | None]:
+    """The journal where there is one: it is made only when somebody has said yes."""
+    if not journal.exists():
+        yield None
+        return
+    with Journal(journal) as book:
+        yield book
+
+
+@contextmanager
+def _kept(out: Path) -> Iterator[Callable[[str], object]]:
+    """What to call with lines, which are the file's when all is done; what was there before stays until then."""
+    with TemporaryFile("w+", encoding="utf-8") as spool:
+        yield lambda line: spool.write(f"{line}\n")
+        if not spool.tell():
+            return
+        spool.seek(0)
+        place = out.resolve()
+        part = place.with_name(f".{place.name}.{os.getpid()}.part")
+        try:
+            with part.open("w", encoding="utf-8") as file:
+                shutil.copyfileobj(spool, file)
+            part.replace(place)
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            raise InputError(
+                f"{out} cannot be written: {error.strerror or error}; nothing that was judged is lost: run the command "
+                "again with another --out"
+            ) from error
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# In words
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _price_words(ahead: Outlook) -> str:
+    if ahead.cost is not None:
+        return f"about {cost_words(ahead.cost, 0, ahead.left)}"
+    return "cost unknown" + ("" if ahead.tokens is None else f", about {ahead.tokens:,} tokens")
+
+
+def _bound_words(budget: Budget | None) -> str:
+    if budget is None:
+        return ""
+    bounds = [] if budget.cost is None else [cost_words(budget.cost, 0, 0)]
+    bounds += [] if budget.calls is None else [count_words(budget.calls, "call")]
+    return f" (at most {' and '.join(bounds)})"
+
+
+def account_lines(plan: Plan, summary: RunSummary, width: int) -> list[str]:
+    """What was done, what was not, and where it is."""
+    out, journal = (shlex.quote(safe_text(str(path), longest=1_000)) for path in (plan.out, plan.journal))
+    # What a call was expected to cost is no bound that anybody set.
+    entries = [("judged", f"with {safe_text(plan.lm)}: {replace(summary, over_ceiling=0, not_done={})}")]
+    if plan.sampled:
+        entries.append(
+            ("sample", f"{plan.outlook.inputs:,} of {count_words(plan.inputs.seen, plan.noun)}, by their ids")
+        )
+    for reason, count in summary.not_done.items():
+        rest = "what was judged came first in the log and is no sample of it (--sample draws one)"
+        entries.append(("not done", f"{count:,}: {safe_text(reason)}; {rest}; the same command goes on"))
+    if plan.inputs.not_counted:
+        words = ", ".join(f"{count:,} {reason}" for reason, count in plan.inputs.not_counted.items())
+        entries.append(("not asked", words))
+    if plan.inputs.unsplit:
+        words = ", ".join(f"{count:,} could not be split ({error})" for error, count in plan.inputs.unsplit.items())
+        entries.append(("not asked", words))
+    if plan.inputs.stored:
+        count = count_words(plan.inputs.stored, "result")
+        entries.append(("note", f"the log itself holds {count} of {plan.measure.name}, which are not among these"))
+    if plan.inputs.log is not None and plan.inputs.log.left_out.counts:
+        entries.append(("left out", plan.inputs.log.left_out.words()))
+    if summary.results:
+        entries.append(("results", f"{out}; to see them again: evalr report {out}"))
+    entries.append(("journal", f"{journal}; what is in it is not asked again"))
+    return [
+        line
+        for name, text in entries
+        for line in wrapped(safe_text(text, longest=2_000), width, first=padded(name, 13), rest=" " * 13)
+    ]
+
+
+def judged_dict(plan: Plan, summary: RunSummary) -> dict[str, Any]:
+    """The same in plain types."""
+    log = plan.inputs.log
+    return {
+        "measure": plan.measure.name,
+        "lm": plan.lm,
+        "evaluator": f"{plan.evaluator.name}@{plan.evaluator.version}",
+        "inputs": plan.outlook.inputs,
+        "inputs_in_log": plan.inputs.seen,
+        "sampled": plan.sampled,
+        "expected_cost": plan.outlook.cost,
+        "verdicts": summary.verdicts,
+        "failed": summary.failed,
+        "skipped": summary.skipped,
+        "handed_off": summary.handed_off,
+        "from_journal": summary.from_journal,
+        "calls": summary.calls,
+        "retried": summary.retried,
+        "in_doubt": summary.in_doubt,
+        "duplicates": summary.duplicates,
+        "not_done": dict(summary.not_done),
+        "cost_known": summary.cost,
+        "unknown_costs": summary.unknown_costs,
+        "seconds": summary.seconds,
+        "not_asked": dict(plan.inputs.not_counted),
+        "unsplit": dict(plan.inputs.unsplit),
+        "results_in_log": plan.inputs.stored,
+        "left_out": {} if log is None else dict(log.left_out.counts),
+        "results": str(plan.out) if summary.results else None,
+        "journal": str(plan.journal),
+    }
