@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, NamedTuple, TypeVar
 
@@ -19,7 +20,7 @@ class Plugins(NamedTuple, Generic[P]):
 
 
 def plugin_names(group: str) -> list[str]:
-    """The names in an entry point group, each once and in order. Nothing is loaded, so that not all of them may work."""
+    """The names in an entry point group, each once and in order. Nothing is loaded: not all of them may work."""
     return sorted(entry_points(group=group).names)
 
 
@@ -62,12 +63,17 @@ def _why(point: EntryPoint, error: BaseException) -> str:
 
 
 def _install_words(point: EntryPoint, module: str) -> str:
-    """`: pip install 'evalr[dspy]'`, where the package has an extra for what is missing."""
+    """`: pip install 'evalr[dspy]'`, where the package has an extra for what is missing: the smallest one."""
     if point.dist is None:
         return ""
-    extra = rf"""{re.escape(module.partition(".")[0])}\b[^;]*;.*\bextra\s*==\s*['"]([\w.-]+)['"]"""
+    extras = Counter[str]()
+    fitting = set()
     for required in point.dist.requires or ():
-        found = re.match(extra, required)
-        if found is not None:
-            return f": pip install '{point.dist.name}[{found[1]}]'"
-    return ""
+        name, _, marker = required.partition(";")
+        extra = re.search(r"""\bextra\s*==\s*['"]([\w.-]+)['"]""", marker)
+        if extra is not None:
+            extras[extra[1]] += 1
+            if re.match(rf"{re.escape(module.partition('.')[0])}(?![\w.-])", name):
+                fitting.add(extra[1])
+    smallest = min(sorted(fitting), key=extras.__getitem__, default=None)
+    return "" if smallest is None else f": pip install '{point.dist.name}[{smallest}]'"

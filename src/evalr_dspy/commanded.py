@@ -67,6 +67,6 @@ def _learning(*, lm: str, api_base: str | None, max_tokens: int, success_definit
 _MODEL = {"max_tokens": 0}
 """Of an answer; 0 leaves it to the model."""
 
-completion = ReadyJudge(make=_completion, settings=_MODEL)
-outcome = ReadyJudge(make=_outcome, settings={**_MODEL, "success_definition": SUCCESS_DEFINITION})
-learning = ReadyJudge(make=_learning, settings={**_MODEL, "success_definition": SUCCESS_DEFINITION})
+completion = ReadyJudge(name="completion", make=_completion, settings=_MODEL)
+outcome = ReadyJudge(name="outcome", make=_outcome, settings={**_MODEL, "success_definition": SUCCESS_DEFINITION})
+learning = ReadyJudge(name="learning", make=_learning, settings={**_MODEL, "success_definition": SUCCESS_DEFINITION})

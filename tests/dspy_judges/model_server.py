@@ -9,9 +9,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import dspy
+if TYPE_CHECKING:
+    import dspy
 
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
 GOOD = '{"completed": true, "quality": 4, "reason": "all there"}'
@@ -100,6 +101,8 @@ class ModelServer:
 
     def lm(self, model: str = "openai/gpt-4o-mini", **options: Any) -> dspy.LM:
         """dspy's own client of it."""
+        import dspy  # not for those who only need the server
+
         return dspy.LM(model, api_base=f"http://127.0.0.1:{self.port}/v1", api_key="none", **options)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

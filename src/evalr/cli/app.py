@@ -227,9 +227,7 @@ def judge(
     ],
     api_base: Annotated[
         str | None,
-        typer.Option(
-            "--api-base", "--base-url", metavar="URL", help="Of a server that speaks as the model's own does."
-        ),
+        typer.Option("--api-base", "--base-url", metavar="URL", help="Of a server that speaks as the model's own."),
     ] = None,
     sample: Annotated[
         str | None,
@@ -237,9 +235,7 @@ def judge(
     ] = None,
     budget: Annotated[float | None, typer.Option(metavar="USD", help="Spend no more than this.")] = None,
     calls: Annotated[int | None, typer.Option(metavar="NUMBER", help="Make no more calls than this.", min=1)] = None,
-    concurrency: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="Calls at once, at most. [default: 16]", min=1)
-    ] = None,
+    concurrency: Annotated[int, typer.Option(metavar="NUMBER", help="Calls at once, at most.", min=1)] = 8,
     journal: Annotated[
         str | None,
         typer.Option(

@@ -1,4 +1,4 @@
-"""What `evalr judge` asks of: the inputs in a log that a measure's judge reads, chosen just as the report counts them."""
+"""What `evalr judge` asks of: the inputs in a log that a measure's judge reads, chosen as the report counts them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class LogInputs:
         not_counted: what it read and is not judged, by the reason.
         kinds: the inputs that it came by, by kind.
         stored: results of the measure that the log itself holds.
-        unsplit: why an input could not be split into what the judge reads, by the words of the error.
+        seen: how many inputs were yielded.
+        unsplit: inputs that could not be split into what the judge reads, by the error.
     """
 
     path: str
@@ -53,16 +54,16 @@ class LogInputs:
 
     def __iter__(self) -> Iterator[Input]:
         log = find_reader(self.path, kind=self.kind).open(Path(self.path), strict=self.strict, **self.reader_settings)
-        taken = _Taken(self.measure, self.now)
-        reading = Reading([taken], now=self.now, since=self.since, until=self.until)
+        track = _Taken(self.measure, self.now)
+        reading = Reading([track], now=self.now, since=self.since, until=self.until)
         self.log, self.not_counted, self.kinds = log, reading.left_out, reading.kinds
-        self.stored, self.seen, self.unsplit = 0, 0, taken.unsplit
+        self.stored, self.seen, self.unsplit = 0, 0, track.unsplit
         for count, item in enumerate(log, start=1):
             if isinstance(item, Input):
                 reading.read_one(item)
-                self.seen += len(taken.inputs)
-                yield from taken.inputs
-                taken.inputs.clear()
+                self.seen += len(track.taken)
+                yield from track.taken
+                track.taken.clear()
             else:
                 self.stored += item.measure == self.measure.name
             if self.progress is not None and count % PROGRESS_EVERY == 0:
@@ -74,18 +75,18 @@ class _Taken(Track):
 
     def __init__(self, measure: Measure, now: datetime) -> None:
         super().__init__(measure, {}, now=now, by=None, cluster=None)
-        self.inputs: list[Input] = []
+        self.taken: list[Input] = []
         self.unsplit: Counter[str] = Counter()
 
     def measure_one(self, given: Input) -> None:
-        self.inputs.append(given)
+        self.taken.append(given)
 
     def fail(self, error: Exception, given: Input) -> None:
         self.unsplit[type(error).__name__] += 1
 
 
-def read_sample(text: str) -> int | float:
-    """`200` as a number of inputs, `10%` or `0.1` as a share of them."""
+def read_sample(text: str) -> float:
+    """`200` as a number of inputs, an int; `10%` or `0.1` as a share of them, a float."""
     share, number = text.endswith("%"), text.removesuffix("%")
     try:
         if not share and number.isdecimal() and int(number) >= 1:
@@ -98,7 +99,7 @@ def read_sample(text: str) -> int | float:
     return rate
 
 
-def sampled_inputs(inputs: LogInputs, size: int | float | None) -> LogInputs | _Share | tuple[Input, ...]:
+def sampled_inputs(inputs: LogInputs, size: float | None) -> LogInputs | _Share | tuple[Input, ...]:
     """Those that are judged, chosen by their ids: the same ones whenever the log is read, each with its weight."""
     if size is None:
         return inputs

@@ -95,14 +95,15 @@ def planned(asked: Asked) -> Plan:
         EvalrError: there is nothing to judge, nobody who could, or nowhere to keep it.
     """
     measure = _judged_measure(asked.measure)
-    ready = ready_judge(measure.name)
     reader = find_reader(asked.log, kind=asked.kind)
+    size = None if asked.sample is None else read_sample(asked.sample)
+    budget = _budget(asked)
+    journal, out = _places(asked)
+    ready = ready_judge(measure.name)
     own = reader_settings(reader)
     given = dict(read_setting(text, {**own, **ready.settings}) for text in asked.settings)
     of_judge = {name: given.get(name, default) for name, default in ready.settings.items()}
     evaluator = _judge(measure, ready.make(lm=asked.lm, api_base=asked.api_base, **of_judge))
-    budget = _budget(asked)
-    journal, out = _places(asked)
     inputs = LogInputs(
         asked.log,
         measure,
@@ -113,7 +114,6 @@ def planned(asked: Asked) -> Plan:
         asked.strict,
         {name: value for name, value in given.items() if name in own},
     )
-    size = None if asked.sample is None else read_sample(asked.sample)
     with shown_progress(asked.log) as inputs.progress, _opened(journal) as book:
         chosen = sampled_inputs(inputs, size)
         ahead = outlook(evaluator, chosen, journal=book)
@@ -153,22 +153,24 @@ def agreed(plan: Plan) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def judged(plan: Plan, *, limit: int | None = None) -> RunSummary:
+def judged(plan: Plan, *, limit: int) -> RunSummary:
     """Ask the judge, and keep what it says: each result in the journal as it comes, all of them in a file in the end.
 
     Raises:
         InputError: the first calls all failed, or the file cannot be written.
         JournalError: the journal cannot be used.
     """
+    if not plan.outlook.inputs:
+        return RunSummary(finished=True)
     run = evaluate_all_sync(
         plan.evaluator,
         plan.chosen,
         journal=plan.journal,
+        limit=limit,
         budget=plan.budget,
         duplicates="first",
         progress=ProgressLine(),
         total=plan.outlook.inputs,
-        **({} if limit is None else {"limit": limit}),
     )
     first: Failure | None = None
     with _kept(plan.out) as keep, run:
@@ -246,8 +248,8 @@ def _refuse_hopeless(summary: RunSummary, first: Failure) -> None:
     if summary.results > summary.failed:
         return
     raise InputError(
-        f"no verdict: {summary.failed:,} of {count_words(summary.failed, 'answer')} failed, the first with: "
-        f"{safe_text(first.error, longest=500)}; they are asked again when the command is run again"
+        f"no verdict: all of the first {count_words(summary.failed, 'answer')} failed, as in: "
+        f"{safe_text(first.error, longest=500)}; what failed is asked again by the same command"
     )
 
 
@@ -355,17 +357,17 @@ def account_lines(plan: Plan, summary: RunSummary, width: int) -> list[str]:
     if plan.inputs.not_counted:
         words = ", ".join(f"{count:,} {reason}" for reason, count in plan.inputs.not_counted.items())
         entries.append(("not asked", words))
-    if plan.inputs.unsplit:
-        words = ", ".join(f"{count:,} could not be split ({error})" for error, count in plan.inputs.unsplit.items())
-        entries.append(("not asked", words))
+    for error, count in plan.inputs.unsplit.items():
+        entries.append(("not asked", f"{count:,} could not be split ({error})"))
     if plan.inputs.stored:
-        count = count_words(plan.inputs.stored, "result")
-        entries.append(("note", f"the log itself holds {count} of {plan.measure.name}, which are not among these"))
+        stored = count_words(plan.inputs.stored, "result")
+        entries.append(("note", f"the log itself holds {stored} of {plan.measure.name}, which are not among these"))
     if plan.inputs.log is not None and plan.inputs.log.left_out.counts:
         entries.append(("left out", plan.inputs.log.left_out.words()))
     if summary.results:
         entries.append(("results", f"{out}; to see them again: evalr report {out}"))
-    entries.append(("journal", f"{journal}; what is in it is not asked again"))
+    if plan.journal.exists():
+        entries.append(("journal", f"{journal}; what is in it is not asked again"))
     return [
         line
         for name, text in entries

@@ -23,6 +23,7 @@ class ReadyJudge:
     A package adds one under the entry point group `evalr.judges`, by the name of the measure whose verdicts it gives.
 
     Args:
+        name: the measure's.
         make: given `lm` (the model's name, as the command was given it), `api_base` (the address of another server than
             the model's own, or None) and the settings as keywords, the evaluator. Keys are for it to find, in the
             environment. Where the evaluator has `expected_cost` and `expected_tokens`, the command says what a run
@@ -30,6 +31,7 @@ class ReadyJudge:
         settings: what else can be set, with the defaults.
     """
 
+    name: str
     make: Callable[..., Evaluator[Any, Any]]
     settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -47,7 +49,9 @@ def ready_judge(measure: str) -> ReadyJudge:
         InputError: none is installed.
     """
     loaded, broken = load_plugins(GROUP, ReadyJudge, only=measure)
-    if measure in loaded:
+    if measure in loaded and loaded[measure].name != measure:
+        broken[measure] = f"it is of {loaded[measure].name!r}, as it says itself"
+    elif measure in loaded:
         return loaded[measure]
     if broken:
         raise PluginError(f"the judge of {measure!r} cannot be used: {'; '.join(broken.values())}")

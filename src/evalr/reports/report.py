@@ -32,7 +32,7 @@ from evalr.summaries.keys import group_reader
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-NO_VERDICTS = "no verdicts in this log; see `evalr schema result`"
+NO_VERDICTS = "no verdicts in this log"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +46,7 @@ class Section:
         rows: one for each summary, and for each evaluator where a log holds verdicts of several; none where it read
             nothing.
         reason: why there are no rows.
+        advice: what to do about that in a shell.
         notes: what to know of all of them.
         settings: the measure's, as used.
         names: of its summaries.
@@ -57,6 +58,7 @@ class Section:
     headline: str
     rows: tuple[Row, ...] = ()
     reason: str | None = None
+    advice: str | None = None
     notes: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     names: tuple[str, ...] = ()
@@ -494,7 +496,8 @@ def _section(track: Track, reading: Reading, log: Log | None, level: float, arms
         question=measure.question,
         headline=title_of(summaries[0]),
         rows=tuple(rows),
-        reason=None if rows else _why_empty(measure, reading, log),
+        reason=(reason := None if rows else _why_empty(measure, reading, log)),
+        advice=_advice(measure, reading, log) if reason == NO_VERDICTS else None,
         notes=tuple(notes),
         settings=track.settings,
         names=tuple(summary.name for summary in summaries),
@@ -509,13 +512,17 @@ def _why_empty(measure: Measure, reading: Reading, log: Log | None) -> str:
     if measure.evaluator is None:
         if reading.left_out[OUTSIDE]:
             return "no verdicts in the period"
-        if log is not None and reading.kinds[measure.reads.kind] and measure.name in judged_measures():
-            path = quote(safe_text(log.path, longest=200))
-            return f"no verdicts in this log; try `evalr judge {path} --measure {measure.name} --lm MODEL`"
         return NO_VERDICTS
     kinds = ", ".join(count_words(count, kind) for kind, count in reading.kinds.items())
     where = "this log has" if reading.since is None and reading.until is None else "the period has"
     return f"needs {plural(measure.reads.kind)}; {where} {kinds or 'none'}"
+
+
+def _advice(measure: Measure, reading: Reading, log: Log | None) -> str:
+    """Where verdicts come from: a judge that is installed, of a log that holds what it reads, or else from outside."""
+    if log is None or not reading.kinds[measure.reads.kind] or measure.name not in judged_measures():
+        return "see `evalr schema result`"
+    return f"try `evalr judge {quote(safe_text(log.path, longest=200))} --measure {measure.name}`"
 
 
 def _plain(value: Any) -> Any:

@@ -70,7 +70,7 @@ def screen(report: Report, *, width: int, color: bool) -> str:
 
 def _table(report: Report, width: int, style: Style) -> Iterator[str]:
     parts = [part for section in report.sections for part in _parts(section)]
-    parts += [Line(title, notes=reason) for title, reason in empty_words(report.sections)]
+    parts += [Line(title, notes=reason) for title, reason in empty_words(report.sections, shell=True)]
     parts = _without_gap_at_end(parts)
     lines = [part for part in parts if isinstance(part, Line)]
     columns = (

@@ -99,12 +99,13 @@ def ranking_words(ranked: Ranked) -> Iterator[tuple[str, str, str]]:
         )
 
 
-def empty_words(sections: Iterable[Section]) -> list[tuple[str, str]]:
-    """Measures without rows and why, those with one reason together."""
+def empty_words(sections: Iterable[Section], *, shell: bool = False) -> list[tuple[str, str]]:
+    """Measures without rows and why, those with one reason together; in a `shell`, with what to do about it."""
     together: dict[str, list[str]] = {}
     for section in sections:
         if not section.rows and section.reason is not None:
-            together.setdefault(section.reason, []).append(safe_text(section.headline))
+            words = f"{section.reason}; {section.advice}" if shell and section.advice else section.reason
+            together.setdefault(words, []).append(safe_text(section.headline))
     return [(", ".join(titles), reason) for reason, titles in together.items()]
 
 

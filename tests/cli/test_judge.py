@@ -1,0 +1,283 @@
+"""`evalr judge` as people run it: a process of its own, and a scripted model behind real HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalr.cli import main
+from evalr.cli.sample import sample_lines
+
+sys.path.append(str(Path(__file__).parent.parent / "dspy_judges"))
+
+from model_server import GOOD, Answer, Asked, ModelServer, running
+
+KEY = "sk-nobody-may-see-this"
+BAD = '{"completed": false, "quality": 2, "reason": "not there"}'
+PRICED = "openai/gpt-4o-mini"
+UNPRICED = "openai/a-model-without-a-price"
+
+
+def every_third_fails(asked: Asked, n: int) -> str:
+    return BAD if int(asked.data["request"].split()[-1]) % 3 == 0 else GOOD
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with running(ModelServer(every_third_fails)) as serving:
+        yield serving
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a log of thirty transcripts, and one record that is none."""
+    lines = [
+        json.dumps({"id": f"t{n}", "user": f"u{n % 7}", "request": f"do {n}", "at": f"2026-11-{1 + n % 28:02}T09:00Z"})
+        for n in range(30)
+    ]
+    (tmp_path / "log.jsonl").write_text("\n".join([*lines, "no JSON", ""]), encoding="utf-8")
+    return tmp_path
+
+
+def command(server: ModelServer | None, *options: str, measure: str = "completion", lm: str = PRICED) -> list[str]:
+    base = [] if server is None else ["--api-base", f"http://127.0.0.1:{server.port}/v1"]
+    return ["judge", "log.jsonl", "--measure", measure, "--lm", lm, *base, "--now", "2026-11-30", *options]
+
+
+def begun(folder: Path, arguments: Sequence[str], **options: Any) -> subprocess.Popen[str]:
+    environment = {
+        **os.environ,
+        "OPENAI_API_KEY": KEY,
+        "DSPY_CACHEDIR": str(folder / "cache"),
+        "PYTHONPATH": os.pathsep.join([str(folder), *filter(None, sys.path)]),
+    }
+    streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    python = [sys.executable, "-m", "evalr.cli", *arguments]
+    return subprocess.Popen(python, cwd=folder, env=environment, text=True, **{**streams, **options})
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=60)
+    assert "Traceback" not in err, err
+    assert KEY not in out + err
+    return process.returncode, out, err
+
+
+def ran(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    return ended(begun(folder, arguments))
+
+
+def judged(server: ModelServer, folder: Path, *options: str) -> dict[str, Any]:
+    code, out, err = ran(folder, *command(server, "--yes", "--json", *options))
+    assert (code, err) == (0, "")
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def waited_for(server: ModelServer, calls: int) -> None:
+    until = time.monotonic() + 30
+    while len(server.asked) < calls:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+# What it comes to, and what comes of it
+
+
+def test_a_person_sees_the_price_says_yes_and_gets_the_rate(
+    server: ModelServer, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (folder / "log.jsonl").read_bytes()
+    mine, theirs = pty.openpty()
+    process = begun(folder, command(server), stdin=theirs)
+    os.write(mine, b"yes\n")
+    code, out, err = ended(process)
+    os.close(mine)
+    os.close(theirs)
+    assert (code, err) == (0, f"Judge 30 transcripts with {PRICED}, about $0.0080? [y/N] ")
+    assert "task completion       66.7% [" in out
+    assert "30 results: 30 verdicts · 30 calls · $0.0063" in out
+    assert "left out     1 not JSON (line 31)" in out
+    assert "to see them again: evalr report log.completion.jsonl" in out
+    assert (folder / "log.jsonl").read_bytes() == before
+    assert main(["report", str(folder / "log.completion.jsonl"), "--by", "user"]) == 0
+    assert "task completion       66.7% [" in capsys.readouterr().out
+    kept = [path.read_bytes() for path in folder.iterdir() if path.is_file()]
+    assert not any(KEY.encode() in content for content in kept)
+
+
+def test_a_no_costs_nothing(server: ModelServer, folder: Path) -> None:
+    mine, theirs = pty.openpty()
+    process = begun(folder, command(server), stdin=theirs)
+    os.write(mine, b"\n")
+    assert ended(process)[:2] == (130, "")
+    os.close(mine)
+    os.close(theirs)
+    assert (len(server.asked), sorted(path.suffix for path in folder.iterdir() if path.is_file())) == (0, [".jsonl"])
+
+
+def test_without_a_terminal_it_says_the_price_and_asks_nobody(server: ModelServer, folder: Path) -> None:
+    code, out, err = ran(folder, *command(server, "--sample", "10", "--calls", "8", lm=UNPRICED))
+    assert (code, out, len(server.asked)) == (2, "", 0)
+    assert f"Judge 10 of 30 transcripts with {UNPRICED}, cost unknown, about " in err
+    assert "tokens (at most 8 calls)? There is no terminal to say yes at: add --yes" in err
+
+
+def test_a_budget_needs_a_price(server: ModelServer, folder: Path) -> None:
+    code, _, err = ran(folder, *command(server, "--budget", "1", "--yes", lm=UNPRICED))
+    assert (code, len(server.asked)) == (2, 0)
+    assert f"--budget needs a price, and none is known of {UNPRICED!r}" in err
+
+
+def test_a_budget_ends_it_and_the_same_command_goes_on(server: ModelServer, folder: Path) -> None:
+    code, out, _ = ran(folder, *command(server, "--yes", "--budget", "0.003", "--concurrency", "1"))
+    assert code == 0
+    words = " ".join(out.split())
+    assert "not done 16: budget of $0.00 used up; what was judged came first in the log" in words
+    assert len(server.asked) == 14  # what the next call was expected to cost was more than was left
+    found = judged(server, folder)["judged"]
+    assert (found["verdicts"], found["from_journal"], found["calls"], found["not_done"]) == (30, 14, 16, {})
+
+
+def test_a_sample_stands_for_the_whole_and_what_passes_is_tried_again(server: ModelServer, folder: Path) -> None:
+    hiccups = {1: Answer(status=429, headers={"Retry-After": "0"}), 3: Answer(status=500), 5: Answer(cut=True)}
+    server.script = lambda asked, n: hiccups.get(n) or every_third_fails(asked, n)
+    found = judged(server, folder, "--sample", "12", "--since", "2026-11-03")
+    account = found["judged"]
+    assert (account["verdicts"], account["failed"], account["retried"], account["inputs_in_log"]) == (12, 0, 3, 26)
+    assert account["not_asked"] == {"outside the period": 4}
+    lines = (folder / "log.completion.jsonl").read_text(encoding="utf-8").splitlines()
+    assert {json.loads(line)["about"]["weight"] for line in lines} == {26 / 12}
+    assert "sampled" in found["report"]["sections"][0]["rows"][0]["estimate"]["flags"]
+
+
+# When it is stopped, or nothing works
+
+
+def test_stopped_or_killed_it_asks_only_the_rest(server: ModelServer, folder: Path) -> None:
+    server.script = lambda asked, n: Answer(GOOD, delay=0.1)
+    stopped = begun(folder, command(server, "--yes", "--concurrency", "1"))
+    waited_for(server, 4)
+    stopped.send_signal(signal.SIGINT)
+    code, out, err = ended(stopped)
+    assert (code, out) == (130, "")
+    assert err == "evalr: stopped; what was judged is in log.judged.db, and the same command asks only the rest\n"
+    before = len(server.asked)
+    killed = begun(folder, command(server, "--yes", "--concurrency", "1"))
+    waited_for(server, before + 4)
+    killed.kill()
+    killed.communicate(timeout=10)
+    assert not (folder / "log.completion.jsonl").exists()
+    server.script = lambda asked, n: GOOD
+    found = judged(server, folder)["judged"]
+    assert (found["verdicts"], found["failed"], found["not_done"]) == (30, 0, {})
+    assert found["from_journal"] >= 5
+    assert len(server.asked) <= 32  # one call was in flight at each end
+
+
+def test_a_wrong_key_is_seen_after_a_few_calls(server: ModelServer, folder: Path) -> None:
+    server.script = lambda asked, n: Answer(status=401, message="no such key")
+    code, out, err = ran(folder, *command(server, "--yes"))
+    assert (code, out) == (2, "")
+    assert "no verdict: all of the first 1" in err
+    assert "no such key" in err
+    assert len(server.asked) < 30
+    assert not (folder / "log.completion.jsonl").exists()
+
+
+# What cannot be done
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--measure", "drop_off"], "'drop_off' is computed and needs no judge"),
+        (["--measure", "shadow"], "no judge is installed for a measure named 'shadow'; there are: "),
+        (["--measure", "nope"], "no installed measure is named 'nope'"),
+        (["--budget", "nan"], "cost=nan must be US dollars"),
+        (["--sample", "0"], "--sample 0: write how many to judge"),
+        (["--sample", "101%"], "--sample 101%: write how many to judge"),
+        (["--out", "log.jsonl"], "log.jsonl would be in the log, which is only read"),
+        (["--journal", "log.jsonl"], "log.jsonl would be in the log, which is only read"),
+        (["--out", "mine.txt"], "mine.txt is already there, and holds no results"),
+        (["--out", "same", "--journal", "same"], "are both same"),
+        (["--out", "nowhere/verdicts.jsonl"], "its folder must exist"),
+        ([], "needs 'dspy', which is not installed: pip install 'evalr[dspy]'"),
+    ],
+)
+def test_what_cannot_be_done_needs_no_model(
+    options: list[str], message: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "mine.txt").write_text("my own\n", encoding="utf-8")
+    monkeypatch.chdir(folder)
+    for name in [each for each in sys.modules if each.partition(".")[0] in ("dspy", "evalr_dspy")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "dspy", None)
+    assert main([*command(None), *options]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n"), message in err) == ("", 1, True), err
+    assert (folder / "mine.txt").read_text(encoding="utf-8") == "my own\n"
+
+
+# A judge of somebody else
+
+
+STRANGER = """
+from pydantic import BaseModel
+
+from evalr import FunctionEvaluator, Rate
+from evalr.errors import InputError
+from evalr.measures import Measure, ReadyJudge, Session, Wait
+
+
+class Fair(BaseModel):
+    fair: bool
+
+
+def make(*, lm, api_base, most):
+    def ask(wait):
+        if lm == "nobody":
+            raise RuntimeError("nobody is there")
+        return Fair(fair=len(wait.id) < most)
+
+    return FunctionEvaluator("fair", f"{lm}:{most}", ask, Wait, Fair)
+
+
+measure = Measure(
+    name="fair",
+    question="was the wait fair?",
+    input=Wait,
+    verdict=Fair,
+    summaries=lambda: (Rate("fair", of=Fair, hits=lambda v: v.fair, title="fair waits", noun="wait"),),
+    whole=Session,
+    split=lambda session, now: session.waits(now=now),
+)
+judge = ReadyJudge(name="fair", make=make, settings={"most": 100})
+"""
+
+
+def test_a_strangers_judge_is_found_by_its_entry_point(folder: Path) -> None:
+    (folder / "fair_waits.py").write_text(STRANGER, encoding="utf-8")
+    package = folder / "fair_waits-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: fair-waits\nVersion: 1.0\n", encoding="utf-8")
+    points = "[evalr.measures]\nfair = fair_waits:measure\n[evalr.judges]\nfair = fair_waits:judge\n"
+    (package / "entry_points.txt").write_text(points, encoding="utf-8")
+    (folder / "sample.jsonl").write_text("\n".join(sample_lines(7, people=20)), encoding="utf-8")
+    ask = ["judge", "sample.jsonl", "--measure", "fair", "--now", "2026-11-30T09:00Z", "--yes"]
+    code, out, _ = ran(folder, *ask, "--lm", "somebody", "--set", "most=1", "--sample", "50")
+    assert (code, "fair waits  0.0% [" in out, "sample       50 of " in out) == (0, True, True)
+    code, _, err = ran(folder, *ask, "--lm", "nobody")
+    assert (code, "RuntimeError: nobody is there" in err) == (2, True)
+    code, out, _ = ran(folder, "measures")
+    assert (code, "judge     evalr judge LOG --measure fair --lm MODEL" in out) == (0, True)
