@@ -104,7 +104,7 @@ def test_a_person_sees_the_price_says_yes_and_gets_the_rate(
     code, out, err = ended(process)
     os.close(mine)
     os.close(theirs)
-    assert (code, err) == (0, f"Judge 30 transcripts with {PRICED}, about $0.0080? [y/N] ")
+    assert (code, err) == (0, f"Judge 30 transcripts with {PRICED}, less than $0.01? [y/N] ")
     assert "task completion       66.7% [" in out
     assert "30 results: 30 verdicts · 30 calls · $0.0063" in out
     assert "left out     1 not JSON (line 31)" in out

@@ -37,6 +37,9 @@ from evalr.verdicts import Failure, Result
 HOPELESS = 10
 """So many failures, and nothing else, are enough to see that a key or a model's name is wrong."""
 
+CENT = 0.01
+"""No estimate is better than that, and nobody wants to know."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
@@ -73,6 +76,8 @@ class Plan:
     budget: Budget | None
     journal: Path
     out: Path
+    now: datetime | None
+    """As asked for, so that the report says whether it was."""
 
     @property
     def noun(self) -> str:
@@ -137,6 +142,7 @@ def planned(asked: Asked) -> Plan:
         budget=budget,
         journal=journal,
         out=out,
+        now=asked.now,
     )
 
 
@@ -195,7 +201,7 @@ def report_of(plan: Plan) -> Report:
     """The measure's numbers over the results that are kept, as `evalr report` shows them."""
     from evalr.bulk import report
 
-    return report(str(plan.out), measures=[plan.measure], now=plan.inputs.now, kind="jsonl")
+    return report(str(plan.out), measures=[plan.measure], now=plan.now, kind="jsonl")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -330,7 +336,7 @@ def _kept(out: Path) -> Iterator[Callable[[str], object]]:
 
 def _price_words(ahead: Outlook) -> str:
     if ahead.cost is not None:
-        return f"about {cost_words(ahead.cost, 0, ahead.left)}"
+        return f"about ${ahead.cost:,.2f}" if ahead.cost >= CENT else "less than $0.01"
     return "cost unknown" + ("" if ahead.tokens is None else f", about {ahead.tokens:,} tokens")
 
 

@@ -491,12 +491,13 @@ def _section(track: Track, reading: Reading, log: Log | None, level: float, arms
             "the others"
         )
     summaries = track.computed.summaries
+    reason = None if rows else _why_empty(measure, reading, log)
     return Section(
         measure=measure.name,
         question=measure.question,
         headline=title_of(summaries[0]),
         rows=tuple(rows),
-        reason=(reason := None if rows else _why_empty(measure, reading, log)),
+        reason=reason,
         advice=_advice(measure, reading, log) if reason == NO_VERDICTS else None,
         notes=tuple(notes),
         settings=track.settings,
