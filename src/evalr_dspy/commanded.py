@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 import dspy
 
 from evalr.errors import InputError
-from evalr.measures import ReadyJudge
+from evalr.measures import ReadyJudge, ShadowEvaluator, shadow_evaluator
 from evalr_dspy.judge import DspyJudge
-from evalr_dspy.ready import completion_judge, learning_judge, outcome_judge
+from evalr_dspy.ready import completion_judge, learning_judge, outcome_judge, pairwise_judge
 from evalr_dspy.rubrics import SUCCESS_DEFINITION
 
 OWN_PRICES = "LITELLM_LOCAL_MODEL_COST_MAP"
@@ -64,9 +64,14 @@ def _learning(*, lm: str, api_base: str | None, max_tokens: int, success_definit
     return learning_judge(lm=model, success_definition=success_definition)
 
 
+def _shadow(*, lm: str, api_base: str | None, max_tokens: int, orders: Any) -> ShadowEvaluator:
+    return shadow_evaluator(pairwise_judge(lm=named_lm(lm, api_base=api_base, max_tokens=max_tokens)), orders=orders)
+
+
 _MODEL = {"max_tokens": 0}
 """Of an answer; 0 leaves it to the model."""
 
 completion = ReadyJudge(name="completion", make=_completion, settings=_MODEL)
 outcome = ReadyJudge(name="outcome", make=_outcome, settings={**_MODEL, "success_definition": SUCCESS_DEFINITION})
 learning = ReadyJudge(name="learning", make=_learning, settings={**_MODEL, "success_definition": SUCCESS_DEFINITION})
+shadow = ReadyJudge(name="shadow", make=_shadow, settings={**_MODEL, "orders": "random"})

@@ -202,7 +202,6 @@ def test_a_wrong_key_is_seen_after_a_few_calls(server: ModelServer, folder: Path
     ("options", "message"),
     [
         (["--measure", "drop_off"], "'drop_off' is computed and needs no judge"),
-        (["--measure", "shadow"], "no judge is installed for a measure named 'shadow'; there are: "),
         (["--measure", "nope"], "no installed measure is named 'nope'"),
         (["--budget", "nan"], "cost=nan must be US dollars"),
         (["--sample", "0"], "--sample 0: write how many to judge"),
@@ -233,6 +232,8 @@ def test_what_cannot_be_done_needs_no_model(
 
 
 STRANGER = """
+from dataclasses import replace
+
 from pydantic import BaseModel
 
 from evalr import FunctionEvaluator, Rate
@@ -262,6 +263,11 @@ measure = Measure(
     whole=Session,
     split=lambda session, now: session.waits(now=now),
 )
+orphan = replace(
+    measure,
+    name="orphan",
+    summaries=lambda: (Rate("orphan", of=Fair, hits=lambda v: v.fair, title="orphans", noun="wait"),),
+)
 judge = ReadyJudge(name="fair", make=make, settings={"most": 100})
 """
 
@@ -271,7 +277,8 @@ def test_a_strangers_judge_is_found_by_its_entry_point(folder: Path) -> None:
     package = folder / "fair_waits-1.0.dist-info"
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: fair-waits\nVersion: 1.0\n", encoding="utf-8")
-    points = "[evalr.measures]\nfair = fair_waits:measure\n[evalr.judges]\nfair = fair_waits:judge\n"
+    measures = "[evalr.measures]\nfair = fair_waits:measure\norphan = fair_waits:orphan\n"
+    points = f"{measures}[evalr.judges]\nfair = fair_waits:judge\n"
     (package / "entry_points.txt").write_text(points, encoding="utf-8")
     (folder / "sample.jsonl").write_text("\n".join(sample_lines(7, people=20)), encoding="utf-8")
     ask = ["judge", "sample.jsonl", "--measure", "fair", "--now", "2026-11-30T09:00Z", "--yes"]
@@ -279,5 +286,10 @@ def test_a_strangers_judge_is_found_by_its_entry_point(folder: Path) -> None:
     assert (code, "fair waits  0.0% [" in out, "sample       50 of " in out) == (0, True, True)
     code, _, err = ran(folder, *ask, "--lm", "nobody")
     assert (code, "RuntimeError: nobody is there" in err) == (2, True)
+    code, _, err = ran(folder, *ask, "--lm", "somebody", "--measure", "orphan")
+    assert (code, "no judge is installed for a measure named 'orphan'; there are: completion, fair, " in err) == (
+        2,
+        True,
+    )
     code, out, _ = ran(folder, "measures")
     assert (code, "judge     evalr judge LOG --measure fair --lm MODEL" in out) == (0, True)

@@ -222,12 +222,13 @@ def _judged_measure(name: str) -> Measure:
 
 
 def _judge(measure: Measure, evaluator: object) -> Evaluator[Any, Any]:
-    """The judge, where it is one of the measure."""
+    """The judge, where it is one of the measure, with its clock read once."""
     if not isinstance(evaluator, Evaluator):
         raise PluginError(f"what is installed as the judge of {measure.name!r} makes no evaluator")
     if not issubclass(evaluator.verdict_type, measure.verdict):
         raise PluginError(f"what is installed as the judge of {measure.name!r} gives no {measure.verdict.__name__}")
-    return evaluator
+    pin = getattr(evaluator, "pinned", None)
+    return evaluator if pin is None else pin()  # the price is of the very questions that are asked
 
 
 def _refuse_nothing(inputs: LogInputs) -> None:

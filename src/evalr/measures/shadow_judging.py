@@ -84,6 +84,13 @@ class ShadowEvaluator:
         calls = 2 if self.orders == "both" else 1
         return 0 if expected is None else calls * expected(_pair(given, "served"))
 
+    def expected_cost(self, given: Exchange, /) -> float | None:
+        """What the judge expects all the calls for one exchange to cost, in US dollars; None where it does not know."""
+        expected = getattr(self.judge, "expected_cost", None)
+        cost = None if expected is None else expected(_pair(given, "served"))
+        calls = 2 if self.orders == "both" else 1
+        return None if cost is None else calls * cost
+
     async def evaluate(self, given: Exchange, /) -> Result[ShadowWin]:
         """The result for one exchange. Its latency and cost are those of all the calls that were made."""
         if not isinstance(given, Exchange):
