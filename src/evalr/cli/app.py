@@ -233,7 +233,7 @@ def judge(
         str | None,
         typer.Option(metavar="NUMBER", help="Judge so many, or such a share (10%), drawn by their ids; rates hold."),
     ] = None,
-    budget: Annotated[float | None, typer.Option(metavar="USD", help="Spend no more than this.")] = None,
+    budget: Annotated[float | None, typer.Option(metavar="USD", help="Stop when so many US dollars are spent.")] = None,
     calls: Annotated[int | None, typer.Option(metavar="NUMBER", help="Make no more calls than this.", min=1)] = None,
     concurrency: Annotated[int, typer.Option(metavar="NUMBER", help="Calls at once, at most.", min=1)] = 8,
     journal: Annotated[
@@ -250,7 +250,12 @@ def judge(
     now: Now = None,
     since: Since = None,
     until: Until = None,
-    settings: Settings = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="A setting of the judge, such as success_definition, or of the reader."
+        ),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before it costs anything.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     strict: Strict = False,
