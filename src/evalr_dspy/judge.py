@@ -21,12 +21,13 @@ from evalr.fields import verdict_fields
 from evalr.input_fields import without_lone_surrogates
 from evalr.inputs import Input
 from evalr.labels import Example
+from evalr.measures.measure import default_name
 from evalr.quoting import quoted, safe_text
 from evalr.verdicts import Failure, Result, Skip, V, Verdict
 from evalr_dspy import client
 from evalr_dspy.client import Heard, Line
 from evalr_dspy.formatting import BUDGET, TRUNCATED, Formatter, Shown, own_fields, tokens
-from evalr_dspy.names import default_name, default_rubric
+from evalr_dspy.names import default_rubric
 from evalr_dspy.pacing import PACE
 from evalr_dspy.parsing import UnclearAnswerError
 from evalr_dspy.prices import price

@@ -1,14 +1,13 @@
-"""What a judge is called, and what it judges by, where nobody says so."""
+"""What a judge judges by, where nobody says so."""
 
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable
 
 from pydantic import BaseModel
 
-from evalr.measures import LearningImpact, Preference, SessionOutcome, TaskCompletion, installed_measures
+from evalr.measures import LearningImpact, Preference, SessionOutcome, TaskCompletion
 from evalr_dspy.rubrics import completion_rubric, learning_rubric, outcome_rubric, pairwise_rubric
 
 _RUBRICS: dict[type, Callable[[], str]] = {
@@ -17,13 +16,6 @@ _RUBRICS: dict[type, Callable[[], str]] = {
     LearningImpact: learning_rubric,
     Preference: pairwise_rubric,
 }
-
-
-def default_name(verdict_type: type[BaseModel]) -> str:
-    """The name of the installed measure of that verdict type or of one that it extends, else the type's own."""
-    measures = {measure.verdict: measure.name for measure in installed_measures().loaded.values()}
-    found = next((measures[kind] for kind in verdict_type.__mro__ if kind in measures), None)
-    return found or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", verdict_type.__name__).lower()
 
 
 def default_rubric(verdict_type: type[BaseModel]) -> str:

@@ -26,7 +26,8 @@ from evalr.labels.classifiers import (
     transcript_text,
 )
 from evalr.labels.decision_fit import DecisionFit
-from evalr.labels.lines import digest, measured_types, type_words
+from evalr.labels.lines import digest, type_words
+from evalr.measures.measure import default_name
 from evalr.plain import canonical_text
 from evalr.quoting import quoted, safe_text
 from evalr.verdicts import Failure, HandOff, Result, V, Verdict
@@ -314,16 +315,6 @@ class DecisionEvaluator(Generic[I, V]):
     def _failure(self, given: I, error: Exception, latency: float) -> Failure:
         words = without_lone_surrogates(error_words(error))
         return Failure(words, self.name, self.version, given.about(), latency, self.cost_per_text, None, error)
-
-
-def default_name(verdict_type: type[Any]) -> str:
-    """The name of the installed measure with a verdict type, else the type's own in lower case."""
-    from evalr.measures.measure import installed_measures
-
-    if verdict_type in measured_types().values():
-        return next(each.name for each in installed_measures().loaded.values() if each.verdict is verdict_type)
-    spelled = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in verdict_type.__name__)
-    return spelled.strip("_")
 
 
 def _by_field(type_name: str, can: Mapping[str, Any], given: object) -> dict[str, Classifier]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -137,6 +138,13 @@ class Measure:
 
 ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 """A reading time for evaluators that are made to be looked at, and measure nothing."""
+
+
+def default_name(verdict_type: type[BaseModel]) -> str:
+    """The name of the installed measure of a verdict type or of one that it extends, else the type's own."""
+    measures = {measure.verdict: measure.name for measure in installed_measures().loaded.values()}
+    found = next((measures[kind] for kind in verdict_type.__mro__ if kind in measures), None)
+    return found or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", verdict_type.__name__).lower()
 
 
 def installed_measures() -> Plugins[Measure]:
