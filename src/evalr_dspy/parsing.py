@@ -27,7 +27,8 @@ def read_answer(text: str | None, verdict_type: type[M], names: Sequence[str]) -
     """The verdict in a model's answer.
 
     It is the one JSON object that has any of the verdict's fields. Fences and prose around it do not matter; objects
-    without such a field are prose. Types are taken strictly: "4" is no number and 1 no truth value.
+    without such a field are prose, unless one that has such a field and differs stands within them, or the prose gives
+    a field another number or truth value. Types are taken strictly: "4" is no number and 1 no truth value.
 
     Args:
         text: the answer.
@@ -53,6 +54,13 @@ def read_answer(text: str | None, verdict_type: type[M], names: Sequence[str]) -
         raise UnclearAnswerError(f"the model's answer has no JSON object with a verdict: {quoted(text, longest=80)}")
     if any(answer.value != answers[0].value for answer in answers):
         raise UnclearAnswerError(f"the model gave {len(answers)} answers that differ")
+    value = answers[0].value
+    within = [inner for part in _parts(text) if not isinstance(part, str) for inner in _within(part.value, names)]
+    if any(inner.get(name, value.get(name)) != value.get(name) for inner in within for name in names):
+        raise UnclearAnswerError("the model's answer holds another one that differs")
+    said = next((name for name in names if _says_otherwise("".join(rest), name, value.get(name))), None)
+    if said is not None:
+        raise UnclearAnswerError(f"the model's answer gives {said!r} another value in words than in its JSON object")
     if answers[0].twice:
         raise UnclearAnswerError(f"the model's answer has two values for {answers[0].twice!r}")
     return _validated(answers[0].value, verdict_type, names)
@@ -95,6 +103,27 @@ def _object_at(text: str, brace: int) -> tuple[_Object, int] | None:
     except (ValueError, RecursionError):
         return None
     return _Object(value, twice[0] if twice else None), end
+
+
+def _within(value: Any, names: Sequence[str], *, inner: bool = False) -> Iterator[dict[str, Any]]:
+    """The objects inside of one, at any depth but in the verdict's own fields, that have any of these."""
+    if isinstance(value, dict):
+        if inner and any(name in value for name in names):
+            yield value
+        for name, part in value.items():
+            if inner or name not in names:
+                yield from _within(part, names, inner=True)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _within(part, names, inner=True)
+
+
+def _says_otherwise(prose: str, name: str, value: Any) -> bool:
+    """Whether words around an answer give a field a truth value, a null or a number that is not its own."""
+    given = re.findall(
+        rf"(?<!\w){re.escape(name)}[`*]*\s*[:=]\s*[`*]*(true|false|null|-?\d+(?:\.\d+)?)\b", prose, re.IGNORECASE
+    )
+    return any(json.loads(word.lower()) != value for word in given)
 
 
 def _refused(constant: str) -> object:

@@ -35,6 +35,8 @@ def read(text: str | None) -> TaskCompletion:
         f"It used {{braces}} and called search({{'q': 1}}), so {json.dumps(NO)}",
         f'It called {{"q": "brief"}}. {json.dumps(NO)}',
         json.dumps(NO | {"confidence": 0.9}),
+        f"Not achieved (completed: false), hence quality: 1.\n{json.dumps(NO)}",
+        json.dumps(NO | {"again": {"completed": False}}),
     ],
 )
 def test_one_verdict_is_read_whatever_stands_around_it(text: str) -> None:
@@ -65,6 +67,13 @@ def test_one_verdict_is_read_whatever_stands_around_it(text: str) -> None:
         ('{"completed": true, "quality": 0}', "greater than or equal to 1"),
         ('{"completed": null, "quality": 3}', "completed: Input should be a valid boolean"),
         ('{"completed": true}', "quality: Field required"),
+        (f'{json.dumps(YES)} {{"final": {json.dumps(NO)}}}', "holds another one that differs"),
+        (f'{{"final": {json.dumps(NO)}}} {json.dumps(YES)}', "holds another one that differs"),
+        (json.dumps(YES | {"correction": {"completed": False}}), "holds another one that differs"),
+        (json.dumps(YES | {"drafts": [[{"quality": 1}]]}), "holds another one that differs"),
+        (f"completed: false, quality: 1. {json.dumps(YES)}", "'completed' another value in words"),
+        (f"{json.dumps(YES)} Final answer: **completed**: FALSE", "'completed' another value in words"),
+        (f"{json.dumps(YES)} quality = 2", "'quality' another value in words"),
         ("{" * 100_000, "full of braces"),
         ('{"a":' * 100_000, "full of braces"),
     ],
