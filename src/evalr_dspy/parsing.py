@@ -41,13 +41,11 @@ def read_answer(text: str | None, verdict_type: type[M], names: Sequence[str]) -
     """
     if text is None or not text.strip():
         raise UnclearAnswerError("the model's answer is empty")
-    answers, rest = [], []
-    for part in _parts(text):
-        if isinstance(part, str):
-            rest.append(part)
-        elif any(name in part.value for name in names):
-            answers.append(part)
-    broken = next((name for name in names if re.search(rf'["\']{re.escape(name)}["\']\s*:', "".join(rest))), None)
+    parts = list(_parts(text))
+    objects = [part for part in parts if not isinstance(part, str)]
+    prose = "".join(part for part in parts if isinstance(part, str))
+    answers = [each for each in objects if any(name in each.value for name in names)]
+    broken = next((name for name in names if re.search(rf'["\']{re.escape(name)}["\']\s*:', prose)), None)
     if broken is not None:
         raise UnclearAnswerError(f"the model's answer has {broken!r} outside of whole JSON objects: it is broken")
     if not answers:
@@ -55,15 +53,15 @@ def read_answer(text: str | None, verdict_type: type[M], names: Sequence[str]) -
     if any(answer.value != answers[0].value for answer in answers):
         raise UnclearAnswerError(f"the model gave {len(answers)} answers that differ")
     value = answers[0].value
-    within = [inner for part in _parts(text) if not isinstance(part, str) for inner in _within(part.value, names)]
+    within = [inner for each in objects for inner in _within(each.value, names)]
     if any(inner.get(name, value.get(name)) != value.get(name) for inner in within for name in names):
         raise UnclearAnswerError("the model's answer holds another one that differs")
-    said = next((name for name in names if _says_otherwise("".join(rest), name, value.get(name))), None)
+    said = next((name for name in names if _says_otherwise(prose, name, value.get(name))), None)
     if said is not None:
         raise UnclearAnswerError(f"the model's answer gives {said!r} another value in words than in its JSON object")
     if answers[0].twice:
         raise UnclearAnswerError(f"the model's answer has two values for {answers[0].twice!r}")
-    return _validated(answers[0].value, verdict_type, names)
+    return _validated(value, verdict_type, names)
 
 
 class _Object(NamedTuple):

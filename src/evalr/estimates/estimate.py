@@ -87,10 +87,7 @@ class Estimate:
         Where the same counts can be read in several ways, it begins with the reading and the counts: `67% win rate ·
         134 wins · 52 ties · 14 losses · n=200 sampled · shadow 67.0% [60.2, 73.1] of 120 users`.
         """
-        interval = interval_words(self.low, self.high, self.unit)
-        if interval and self.level != USUAL_LEVEL:
-            interval += f" at {100 * self.level:g}%"
-        line = " ".join(word for word in (self.name, value_words(self.value, self.unit), interval) if word)
+        line = number_line(self.name, self)
         if self.reading is None or self.value is None:
             return " · ".join([line, *self.notes()])
         by = self.cluster_words()
@@ -177,6 +174,14 @@ class Estimate:
     def _repr_html_(self) -> str:
         title = self.name if self.reading is None else f"{self.name}: {self.reading}"
         return display.shown(display.table("", self.level, [display.line(title, self)]))
+
+
+def number_line(name: str, estimate: Estimate) -> str:
+    """The number and its interval under a name, with the interval's level where that is not 95%."""
+    interval = interval_words(estimate.low, estimate.high, estimate.unit)
+    if interval and estimate.level != USUAL_LEVEL:
+        interval += f" at {100 * estimate.level:g}%"
+    return " ".join(word for word in (name, value_words(estimate.value, estimate.unit), interval) if word)
 
 
 class Groups(Mapping[str | None, Estimate]):

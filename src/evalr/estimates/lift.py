@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from evalr.errors import InputError
 from evalr.estimates import display
-from evalr.estimates.estimate import USUAL_LEVEL, Estimate, Groups, frame
+from evalr.estimates.estimate import Estimate, Groups, frame, number_line
 from evalr.estimates.interval import Interval, normal_quantile, spread_of
 from evalr.estimates.sample_ratio import SampleRatio
-from evalr.estimates.words import count_words, interval_words, p_words, value_words
+from evalr.estimates.words import count_words, p_words, value_words
 from evalr.quoting import safe_text
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class Lift:
         """One line to paste."""
         arms = {self.treatment_arm: self.treatment, self.control_arm: self.control}
         compared = " v ".join(f"{safe_text(arm)} {_with_count(estimate)}" for arm, estimate in arms.items())
-        return " · ".join([_number(f"{self.name} lift", self.difference), compared, *self.beside()])
+        return " · ".join([number_line(f"{self.name} lift", self.difference), compared, *self.beside()])
 
     def beside(self) -> list[str]:
         """What stands beside the difference: warnings, p, the relative and the adjusted difference, and notes."""
@@ -186,7 +186,7 @@ class Lift:
             words.append(p_words(self.p))
         for name, estimate in (("relative", self.relative), ("adjusted by the past", self.adjusted)):
             if estimate is not None and estimate.value is not None:
-                words.append(_number(name, estimate))
+                words.append(number_line(name, estimate))
         return words + self.notes()
 
     def warnings(self) -> list[str]:
@@ -276,14 +276,6 @@ class Lift:
         rows += notes + self.notes()
         table = display.table("arm", self.difference.level, rows, caption=f"{self.name} lift")
         return display.shown(*map(display.notice, self.warnings()), table)
-
-
-def _number(name: str, estimate: Estimate) -> str:
-    """The number and its interval, without what a lift says of both arms."""
-    interval = interval_words(estimate.low, estimate.high, estimate.unit)
-    if interval and estimate.level != USUAL_LEVEL:
-        interval += f" at {100 * estimate.level:g}%"
-    return " ".join(word for word in (name, value_words(estimate.value, estimate.unit), interval) if word)
 
 
 def _own_words(estimate: Estimate) -> list[str]:

@@ -30,7 +30,6 @@ from evalr.verdicts import NO_VERDICT, Duplicates, Verdict, about_of, one_per_su
 if TYPE_CHECKING:
     from evalr.summaries.summary import Summary, Terms
 
-TREATMENT = "treatment"
 CONTROLS = ("control", "holdout")
 OTHER_ARMS = 20
 """How many arms beside the two get an estimate of their own: the largest."""
