@@ -1,0 +1,1 @@
+from evalr_reflexio import open_store

@@ -1,0 +1,1 @@
+from evalr_reflexio.places import open_store

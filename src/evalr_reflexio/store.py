@@ -1,0 +1,662 @@
+"""What one Reflexio log holds, session by session: the one way in for readers, arms and reports.
+
+Every release names its columns a little differently. They are looked up, and what is not there is read as missing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, TypeVar
+
+from evalr.errors import LogError
+from evalr.logs.log import Log
+from evalr.logs.reasons import Reason
+from evalr.logs.seen import Seen
+from evalr.quoting import quoted
+from evalr_reflexio.cells import instant, text_of
+from evalr_reflexio.config import Experiment
+from evalr_reflexio.opening import Database, database_error
+from evalr_reflexio.parsing import (
+    Parts,
+    customer_outcome_row,
+    grading_state,
+    interaction_row,
+    learning_row,
+    outcome_row,
+    request_row,
+    shadow_row,
+)
+from evalr_reflexio.rows import (
+    NOT_KEPT,
+    Columns,
+    CustomerOutcomeRow,
+    InteractionRow,
+    LearningRow,
+    OutcomeRow,
+    Reference,
+    RequestRow,
+    SessionRecord,
+    ShadowRow,
+)
+
+Row = TypeVar("Row")
+
+BATCH = 256
+"""Sessions that are put together at a time, and keys that are asked for at a time."""
+
+REQUESTS, INTERACTIONS = "requests", "interactions"
+OUTCOMES, SHADOWS = "agent_success_evaluation_result", "shadow_comparison_verdicts"
+LEARNINGS, CUSTOMERS, STATES = "retrieved_learning_evaluation", "session_outcomes", "_operation_state"
+
+FIELDS: Final[Mapping[str, Sequence[str]]] = {
+    REQUESTS: (
+        "rowid", "request_id", "user_id", "session_id", "created_at", "source", "agent_version", "evaluation_only",
+        "retrieval_experiment_id", "retrieval_experiment_arm", "metadata",
+    ),
+    INTERACTIONS: (
+        "interaction_id", "request_id", "created_at", "role", "content", "shadow_content", "token_count", "user_action",
+        "expert_content", "tools_used", "citations", "retrieved_learnings",
+    ),
+    OUTCOMES: (
+        "result_id", "user_id", "session_id", "created_at", "agent_version", "evaluation_name", "is_success",
+        "failure_type", "failure_reason", "number_of_correction_per_session", "user_turns_to_resolution",
+        "is_escalated", "tags", "regular_vs_shadow", "trajectory_through_request_id", "trajectory_interaction_count",
+    ),
+    SHADOWS: (
+        "verdict_id", "interaction_id", "session_id", "created_at", "agent_version", "reflexio_is_request_1",
+        "better_request", "is_significantly_better", "comparison_reason", "judge_prompt_version",
+    ),
+    LEARNINGS: (
+        "result_id", "user_id", "session_id", "created_at", "agent_version", "interaction_id",
+        "interaction_created_at", "kind", "learning_id", "is_relevant", "relevance_reason", "impact", "impact_reason",
+        "diagnosis", "diagnosis_evidence_complete", "evaluated_playbook_digest",
+    ),
+    CUSTOMERS: (
+        "outcome_id", "user_id", "session_id", "occurred_at", "outcome", "source", "label", "value", "is_inferred",
+    ),
+}  # fmt: skip
+
+NEEDED: Final[Mapping[str, Sequence[str]]] = {
+    REQUESTS: ("request_id", "user_id", "session_id", "created_at"),
+    INTERACTIONS: ("interaction_id", "request_id", "created_at"),
+    OUTCOMES: ("result_id", "session_id", "created_at", "is_success"),
+    SHADOWS: ("verdict_id", "session_id", "created_at", "reflexio_is_request_1", "better_request"),
+    LEARNINGS: ("result_id", "user_id", "session_id", "created_at", "kind", "learning_id"),
+    CUSTOMERS: ("user_id", "session_id", "outcome"),
+}
+"""Without these columns a table is not Reflexio's, or of no use."""
+
+LEARNING_TABLES: Final[Mapping[str, tuple[str, str]]] = {
+    "profile": ("profiles", "profile_id"),
+    "user_playbook": ("user_playbooks", "user_playbook_id"),
+    "agent_playbook": ("agent_playbooks", "agent_playbook_id"),
+}
+
+NO_SESSION = "request without a session id"
+NO_REQUEST = "interaction without its request"
+OF_LEFT_OUT = "interaction of a request that is left out"
+BAD_TEXT = "texts that are no UTF-8"
+BY_TIME = "verdicts without a user, given to the one whose session began then"
+
+
+class Store:
+    """One log, open for reading: a database, or answers of the HTTP API put into one of its own.
+
+    Use it in a `with` statement, or close it. All that is read is of one state of the database. Every method that reads
+    rows takes the account (see `account`) in which it counts what cannot be used.
+
+    Attributes:
+        path: as messages name it.
+        org: the organisation that it belongs to, where it says.
+        columns: those of each table that the log has; a table that is not Reflexio's is not among them.
+        over_http: whether it holds answers of the HTTP API, which keeps less.
+        experiments: those that the HTTP API listed; of a database, its configuration has them.
+        notes: what else to know of how it was opened.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        path: Path | str,
+        *,
+        over_http: bool = False,
+        org: str | None = None,
+        experiments: Sequence[Experiment] = (),
+        refused: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        self.path = str(path)
+        self.over_http = over_http
+        self.notes = database.notes
+        self.experiments = experiments
+        self._refused = refused
+        self._database = database
+        self._connection = database.connection
+        self._lost_texts = 0
+        self._indexed: dict[tuple[str, str], str] = {}
+        self._shared: dict[str, list[tuple[str, datetime | None]]] | None = None
+        self._blank_owner: bool | None = None
+        try:
+            self.columns = self._detect()
+            if REQUESTS not in self.columns and OUTCOMES not in self.columns:
+                raise LogError(f"{path} is an SQLite database, but none of Reflexio's: it has no table of requests")
+            self.org = org or self._claimed_by()
+        except BaseException:
+            self.close()
+            raise
+
+    # -- what it is ---------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the reading."""
+        self._database.close()
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self._database.size
+
+    def account(self, *, strict: bool = False) -> Log:
+        """An account of its own for one reading. With `strict`, the first row that cannot be used is a RecordError."""
+        return Log(self.path, "reflexio", lambda log: iter(()), strict=strict, noun="session")
+
+    def has(self, table: str, column: str | None = None) -> bool:
+        """Whether the log has a table, or a column of it."""
+        return table in self.columns and (column is None or column in self.columns[table])
+
+    @property
+    def keeps_metadata(self) -> bool:
+        """Whether requests have metadata: only releases 0.2.24 and 0.2.25 keep it, and later ones take it out."""
+        return self.has(REQUESTS, "metadata")
+
+    def count(self, table: str) -> int:
+        """How many rows a table has; 0 where the log has none."""
+        if table not in self.columns:
+            return 0
+        return int(self._one(f"SELECT count(*) FROM {table}")[0])
+
+    def _detect(self) -> Columns:
+        names = {text_of(row[0]) for row in self._rows("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")}
+        tables = {*FIELDS, STATES, "_dataset_identity", *(table for table, _ in LEARNING_TABLES.values())}
+        found = {
+            table: frozenset(text_of(row[1]) for row in self._rows(f"PRAGMA table_info({table})"))
+            for table in sorted(tables & names)
+        }
+        return {table: columns for table, columns in found.items() if columns.issuperset(NEEDED.get(table, ()))}
+
+    def _claimed_by(self) -> str | None:
+        if not self.has("_dataset_identity", "org_id"):
+            return None
+        row = next(self._rows("SELECT org_id FROM _dataset_identity LIMIT 1"), None)
+        return None if row is None else text_of(row[0]) or None
+
+    # -- sessions -----------------------------------------------------------------------------------------------------
+
+    def sessions(self, account: Log) -> Iterator[SessionRecord]:
+        """Every session with all that the log holds of it, by when it began; last, verdicts whose session is gone.
+
+        No more than a few hundred sessions are in memory.
+
+        Raises:
+            LogError: the database is damaged, locked, or was written meanwhile.
+        """
+        for reason, place in self._refused:
+            account.records += 1
+            account.skip(reason, place)
+        parts = self._parts(account)
+        placed = {table: Seen() for table in (OUTCOMES, SHADOWS, LEARNINGS, CUSTOMERS)}
+        interactions = 0
+        lost: list[str] = []
+        batch: list[SessionRecord] = []
+        for record in self._records(account, parts, lost):
+            batch.append(record)
+            if len(batch) == BATCH:
+                interactions += self._fill(batch, parts, placed)
+                yield from batch
+                batch = []
+        interactions += self._fill(batch, parts, placed)
+        yield from batch
+        interactions += self._count_of_left_out(lost, account)
+        self._count_requestless(interactions, account)
+        yield from self._unplaced(parts, placed)
+        self._database.check_unchanged()
+        if self._lost_texts:
+            account.repaired[BAD_TEXT] = self._lost_texts
+
+    def _records(self, account: Log, parts: Parts, lost: list[str]) -> Iterator[SessionRecord]:
+        """The sessions with their requests alone."""
+        if REQUESTS not in self.columns:
+            return
+        # By the text of the time, which decides no more than the order of sessions; within one, instants do.
+        fields = self._fields(REQUESTS, "t")
+        query = (
+            f"SELECT {fields}, min(t.created_at) OVER (PARTITION BY t.user_id, t.session_id) AS began FROM requests t "
+            "ORDER BY began, t.user_id, t.session_id"
+        )
+        total, seen = max(1, self.count(REQUESTS)), 0
+        account.bytes_total = self.size
+        record: SessionRecord | None = None
+        for row in self._rows(query):
+            seen += 1
+            request = self._request(row[:-1], account, parts, lost)
+            if request is None:
+                continue
+            if record is not None and (request.user, request.session) == (record.user, record.session):
+                record.requests.append(request)
+                continue
+            if record is not None:
+                yield _in_order(record)
+                account.bytes_read = self.size * seen // total
+            record = SessionRecord(request.user, request.session, [request])
+        if record is not None:
+            yield _in_order(record)
+        account.bytes_read = self.size
+
+    def _request(self, row: Sequence[Any], account: Log, parts: Parts, lost: list[str]) -> RequestRow | None:
+        place = f"request {quoted(text_of(row[1]))}"
+        try:
+            request = request_row(row, parts, None if self.keeps_metadata else NOT_KEPT)
+        except Reason as reason:
+            parts.fault(reason, place)
+        else:
+            if request.session.strip():
+                return request
+            account.records += 1
+            account.skip(NO_SESSION, place)
+        if isinstance(row[1], str):
+            lost.append(row[1])
+        if len(lost) >= BATCH:
+            self._left_out_interactions = self._left_out(lost, account)
+        return None
+
+    _left_out_interactions = 0
+
+    def _left_out(self, lost: list[str], account: Log) -> int:
+        """Count the interactions of requests that are left out, and forget the requests."""
+        count = self._left_out_interactions
+        if lost and INTERACTIONS in self.columns:
+            for row in self._keyed(INTERACTIONS, "request_id", lost):
+                count += 1
+                account.records += 1
+                account.leave_out(OF_LEFT_OUT, f"interaction {row[0]}")
+        lost.clear()
+        return count
+
+    def _count_of_left_out(self, lost: list[str], account: Log) -> int:
+        count, self._left_out_interactions = self._left_out(lost, account), 0
+        return count
+
+    def _count_requestless(self, seen: int, account: Log) -> None:
+        """Count the interactions whose request is not in the log; where the numbers agree, nobody looks."""
+        if INTERACTIONS not in self.columns or self.count(INTERACTIONS) == seen:
+            return
+        where = "NOT EXISTS (SELECT 1 FROM requests r WHERE r.request_id = t.request_id)"
+        where = where if REQUESTS in self.columns else "1"
+        for row in self._rows(f"SELECT t.interaction_id FROM interactions t WHERE {where} ORDER BY 1"):
+            account.records += 1
+            account.skip(NO_REQUEST, f"interaction {row[0]}")
+
+    # -- what belongs to a session ------------------------------------------------------------------------------------
+
+    def _fill(self, batch: list[SessionRecord], parts: Parts, placed: Mapping[str, Seen]) -> int:
+        """Give sessions their interactions and verdicts. Returns how many interactions the log has of them."""
+        if not batch:
+            return 0
+        by_request = {request.request_id: record for record in batch for request in record.requests}
+        count = 0
+        if INTERACTIONS in self.columns:
+            for row in self._keyed(INTERACTIONS, "request_id", list(by_request)):
+                count += 1
+                try:
+                    by_request[row[1]].interactions.append(interaction_row(row, parts))
+                except Reason as reason:
+                    parts.fault(reason, f"interaction {row[0]}")
+            for record in batch:
+                if len(record.interactions) > 1:
+                    record.interactions.sort(key=_by_time)
+        by_key = {record.key: record for record in batch}
+        sessions = list(dict.fromkeys(record.session for record in batch))
+        for outcome in self._verdicts(OUTCOMES, sessions, outcome_row, parts, placed):
+            owner = self._owner(outcome.user, outcome.session, outcome.at, by_key, parts)
+            _place(owner, "outcomes", outcome, outcome.result_id, placed[OUTCOMES])
+        self._place_shadows(batch, by_key, sessions, parts, placed)
+        for learning in self._verdicts(LEARNINGS, sessions, learning_row, parts, placed):
+            owner = by_key.get((learning.user, learning.session))
+            _place(owner, "learning_verdicts", learning, learning.result_id, placed[LEARNINGS])
+        for reported in self._verdicts(CUSTOMERS, sessions, customer_outcome_row, parts, placed):
+            owner = by_key.get((reported.user, reported.session))
+            if owner is not None and placed[CUSTOMERS].add(reported.outcome_id):
+                owner.customer_outcome = reported
+        self._add_states(by_key)
+        return count
+
+    def _place_shadows(
+        self,
+        batch: list[SessionRecord],
+        by_key: Mapping[tuple[str, str], SessionRecord],
+        sessions: list[str],
+        parts: Parts,
+        placed: Mapping[str, Seen],
+    ) -> None:
+        """Shadow verdicts name no user: their interaction does, or a session id that is one user's alone."""
+        if SHADOWS not in self.columns:
+            return
+        of_session: defaultdict[str, list[SessionRecord]] = defaultdict(list)
+        for record in batch:
+            of_session[record.session].append(record)
+        for verdict in self._verdicts(SHADOWS, sessions, shadow_row, parts, placed):
+            owner = None
+            for record in of_session[verdict.session]:
+                if any(turn.interaction_id == verdict.interaction for turn in record.interactions):
+                    owner = record
+            if owner is None and verdict.session not in self._sessions_of_several():
+                owner = of_session[verdict.session][0]
+            _place(owner, "shadow_verdicts", verdict, verdict.verdict_id, placed[SHADOWS])
+
+    def _owner(
+        self,
+        user: str,
+        session: str,
+        at: datetime,
+        by_key: Mapping[tuple[str, str], SessionRecord],
+        parts: Parts,
+    ) -> SessionRecord | None:
+        """Whose a verdict is. Older releases keep no user: it is then that of the session id, or, where several use it,
+        the one whose session began when the verdict's did.
+        """  # noqa: D205  one thought
+        if user:
+            return by_key.get((user, session))
+        several = self._sessions_of_several().get(session)
+        if several is None:
+            return next((record for key, record in by_key.items() if key[1] == session), None)
+        began = [each for each, first in several if first == at]
+        found = by_key.get((began[0], session)) if len(began) == 1 else None
+        if found is not None:
+            parts.repaired(BY_TIME)
+        return found
+
+    def _sessions_of_several(self) -> Mapping[str, list[tuple[str, datetime | None]]]:
+        """The session ids that several users use, each with who they are and when their session began."""
+        if self._shared is None:
+            self._shared = {}
+            several = "SELECT session_id FROM requests GROUP BY session_id HAVING count(DISTINCT user_id) > 1"
+            query = (
+                "SELECT session_id, user_id, min(created_at) FROM requests "
+                f"WHERE session_id IN ({several}) GROUP BY session_id, user_id"
+            )
+            for session, user, began in self._rows(query) if REQUESTS in self.columns else ():
+                try:
+                    at = instant(began)
+                except Reason:
+                    at = None
+                self._shared.setdefault(text_of(session), []).append((text_of(user), at))
+        return self._shared
+
+    def _add_states(self, by_key: Mapping[tuple[str, str], SessionRecord]) -> None:
+        if not self.has(STATES, "service_name") or not self.has(LEARNINGS):
+            return
+        names = {
+            f"retrieved_learning_eval::{len(user)}:{user}::{len(session)}:{session}": record
+            for (user, session), record in by_key.items()
+        }
+        for chunk in _chunks(list(names)):
+            query = f"SELECT service_name, operation_state FROM {STATES} WHERE service_name IN ({_marks(chunk)})"
+            for name, state in self._rows(query, _padded(chunk)):
+                names[name].grading = grading_state(state)
+
+    def _unplaced(self, parts: Parts, placed: Mapping[str, Seen]) -> Iterator[SessionRecord]:
+        """The verdicts whose session is not in the log, or whose user cannot be told, as sessions without requests."""
+        readers: list[tuple[str, str, str, Callable[..., Any]]] = [
+            (OUTCOMES, "outcomes", "result_id", outcome_row),
+            (SHADOWS, "shadow_verdicts", "verdict_id", shadow_row),
+            (LEARNINGS, "learning_verdicts", "result_id", learning_row),
+            (CUSTOMERS, "customer_outcome", "outcome_id", customer_outcome_row),
+        ]
+        for table, attribute, id_name, read in readers:
+            if table not in self.columns or len(placed[table]) == self.count(table):
+                continue
+            record: SessionRecord | None = None
+            fields = self._fields(table, "t")
+            order = ", ".join(f"t.{name}" for name in ("session_id", "user_id", id_name) if self.has(table, name))
+            for raw in self._rows(f"SELECT {fields} FROM {table} t ORDER BY {order}"):
+                if not placed[table].add(raw[0]):
+                    continue
+                row = parts.take(read, raw, parts, place=f"{_nouns[table]} {text_of(raw[0])}")
+                if row is None:
+                    continue
+                user = getattr(row, "user", "")
+                if record is None or record.key != (user, row.session):
+                    if record is not None:
+                        yield record
+                    record = SessionRecord(user, row.session)
+                if table == CUSTOMERS:
+                    record.customer_outcome = row
+                else:
+                    getattr(record, attribute).append(row)
+            if record is not None:
+                yield record
+
+    def _verdicts(
+        self,
+        table: str,
+        sessions: list[str],
+        read: Callable[[Sequence[Any], Parts], Row],
+        parts: Parts,
+        placed: Mapping[str, Seen],
+    ) -> Iterator[Row]:
+        if table not in self.columns:
+            return
+        for raw in sorted(self._keyed(table, "session_id", sessions), key=_by_id):
+            try:
+                yield read(raw, parts)
+            except Reason as reason:
+                if placed[table].add(raw[0]):
+                    parts.fault(reason, f"{_nouns[table]} {text_of(raw[0])}")
+
+    # -- single tables ------------------------------------------------------------------------------------------------
+
+    def requests(self, account: Log) -> Iterator[RequestRow]:
+        """Every request that can be used, by (time as it is written, id)."""
+        parts = self._parts(account)
+        missing = None if self.keeps_metadata else NOT_KEPT
+        yield from self._table(REQUESTS, "created_at, request_id", lambda row, _: request_row(row, parts, missing), parts)
+
+    def interactions(self, account: Log) -> Iterator[InteractionRow]:
+        """Every interaction that can be used, by id."""
+        yield from self._table(INTERACTIONS, "interaction_id", interaction_row, self._parts(account))
+
+    def outcomes(self, account: Log) -> Iterator[OutcomeRow]:
+        """Every verdict on a session that can be used, by (time as it is written, id): none is dropped as a duplicate."""
+        yield from self._table(OUTCOMES, "created_at, result_id", outcome_row, self._parts(account))
+
+    def shadow_verdicts(self, account: Log) -> Iterator[ShadowRow]:
+        """Every verdict on two answers that can be used, by id."""
+        yield from self._table(SHADOWS, "verdict_id", shadow_row, self._parts(account))
+
+    def learning_verdicts(self, account: Log) -> Iterator[LearningRow]:
+        """Every verdict on a learning that can be used, by id."""
+        yield from self._table(LEARNINGS, "result_id", learning_row, self._parts(account))
+
+    def customer_outcomes(self, account: Log) -> Iterator[CustomerOutcomeRow]:
+        """Every outcome that customers reported and that can be used, by session."""
+        yield from self._table(CUSTOMERS, "session_id, user_id", customer_outcome_row, self._parts(account))
+
+    def _table(
+        self, table: str, order: str, read: Callable[[Sequence[Any], Parts], Row], parts: Parts
+    ) -> Iterator[Row]:
+        if table not in self.columns:
+            return
+        for raw in self._rows(f"SELECT {self._fields(table, 't')} FROM {table} t ORDER BY {order}"):
+            try:
+                yield read(raw, parts)
+            except Reason as reason:
+                parts.fault(reason, f"{_nouns[table]} {text_of(raw[table == REQUESTS])}")
+
+    def learning_texts(self, references: Iterable[Reference]) -> dict[Reference, str]:
+        """The texts of learnings that are still in the log, playbooks with what triggers them."""
+        found: dict[Reference, str] = {}
+        by_kind: defaultdict[str, list[str]] = defaultdict(list)
+        for kind, name in set(references):
+            by_kind[kind].append(name)
+        for kind, names in by_kind.items():
+            table, id_name = LEARNING_TABLES.get(kind, ("", ""))
+            if not self.has(table, id_name) or not self.has(table, "content"):
+                continue
+            trigger = "trigger" if self.has(table, "trigger") else "NULL"
+            for chunk in _chunks(names):
+                query = f"SELECT {id_name}, content, {trigger} FROM {table} WHERE {id_name} IN ({_marks(chunk)})"
+                for name, content, when in self._rows(query, _padded(chunk)):
+                    text = text_of(content)
+                    found[Reference(kind, text_of(name))] = f"When: {text_of(when)}\n{text}" if when else text
+        return found
+
+    def experiments_seen(self) -> dict[str, Counter[str]]:
+        """The retrieval experiments that requests name, each with its requests by arm."""
+        found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        if self.has(REQUESTS, "retrieval_experiment_id") and self.has(REQUESTS, "retrieval_experiment_arm"):
+            query = (
+                "SELECT retrieval_experiment_id, retrieval_experiment_arm, count(*) FROM requests "
+                "WHERE retrieval_experiment_id IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2"
+            )
+            for name, arm, count in self._rows(query):
+                found[text_of(name)][text_of(arm)] += count
+        return dict(found)
+
+    def request_sources_seen(self) -> Counter[str]:
+        """The request sources that there are, "" among them, each with its requests."""
+        if not self.has(REQUESTS, "source"):
+            return Counter()
+        rows = self._rows("SELECT source, count(*) FROM requests GROUP BY 1 ORDER BY 2 DESC, 1")
+        found: Counter[str] = Counter()
+        for source, count in rows:
+            found[text_of(source)] += count
+        return found
+
+    # -- queries ------------------------------------------------------------------------------------------------------
+
+    def _parts(self, account: Log) -> Parts:
+        def repaired(what: str) -> None:
+            account.repaired[what] += 1
+
+        return Parts(account, repaired)
+
+    def _fields(self, table: str, name: str) -> str:
+        known = self.columns[table]
+        return ", ".join(
+            f"{name}.{field}" if field in known or field == "rowid" else "NULL" for field in FIELDS[table]
+        )
+
+    def _keyed(self, table: str, column: str, keys: list[str]) -> Iterator[Sequence[Any]]:
+        """The rows whose column is one of these keys, in no order."""
+        source = self._indexed.get((table, column)) or self._index(table, column)
+        fields = self._fields(table, "t")
+        for chunk in _chunks(keys):
+            yield from self._rows(f"SELECT {fields} {source} IN ({_marks(chunk)})", _padded(chunk))
+
+    def _index(self, table: str, column: str) -> str:
+        """How a table is asked by a column: by its own index, or else by one in SQLite's temporary database."""
+        names = [text_of(row[1]) for row in self._rows(f"PRAGMA index_list({table})") if not row[4]]
+        firsts = {text_of(info[2]) for name in names for info in self._rows(f'PRAGMA index_info("{name}")') if not info[0]}
+        if column in firsts:
+            source = f"FROM {table} t WHERE t.{column}"
+        else:
+            index = f"evalr_{table}_{column}"
+            try:
+                self._connection.execute(
+                    f"CREATE TEMP TABLE {index} AS SELECT {column} AS key, rowid AS place FROM {table}"
+                )
+                self._connection.execute(f"CREATE INDEX temp.{index}_keys ON {index} (key)")
+            except sqlite3.Error as error:
+                raise database_error(self.path, error) from error
+            source = f"FROM temp.{index} x CROSS JOIN {table} t ON t.rowid = x.place WHERE x.key"
+        self._indexed[table, column] = source
+        return source
+
+    def _one(self, query: str) -> Sequence[Any]:
+        return next(self._rows(query))
+
+    def _rows(self, query: str, given: Sequence[Any] = ()) -> Iterator[Sequence[Any]]:
+        """The rows of a query. From the first text on that is no UTF-8, texts are mended, and those counted."""
+        count = 0
+        try:
+            for row in self._connection.execute(query, given):
+                count += 1
+                yield row
+        except sqlite3.Error as error:
+            if "decode" not in str(error) or self._connection.text_factory is not str:
+                raise database_error(self.path, error) from error
+        else:
+            return
+        self._connection.text_factory = self._mended
+        try:
+            for number, row in enumerate(self._connection.execute(query, given)):
+                if number >= count:
+                    yield row
+        except sqlite3.Error as error:
+            raise database_error(self.path, error) from error
+
+    def _mended(self, stored: bytes) -> str:
+        try:
+            return stored.decode()
+        except UnicodeDecodeError:
+            self._lost_texts += 1
+            return stored.decode("utf-8", "replace")
+
+
+_nouns: Final[Mapping[str, str]] = {
+    REQUESTS: "request",
+    INTERACTIONS: "interaction",
+    OUTCOMES: "result",
+    SHADOWS: "shadow verdict",
+    LEARNINGS: "learning result",
+    CUSTOMERS: "customer outcome",
+}
+
+
+def _place(owner: SessionRecord | None, attribute: str, row: Any, row_id: int, placed: Seen) -> None:
+    if owner is not None and placed.add(row_id):
+        getattr(owner, attribute).append(row)
+
+
+def _in_order(record: SessionRecord) -> SessionRecord:
+    if len(record.requests) > 1:
+        record.requests.sort(key=lambda request: (request.at, request.request_id))
+    return record
+
+
+def _by_time(turn: InteractionRow) -> tuple[datetime, int]:
+    return turn.at, turn.interaction_id
+
+
+def _by_id(row: Sequence[Any]) -> tuple[bool, Any]:
+    return isinstance(row[0], str), row[0]
+
+
+def _chunks(keys: list[str]) -> Iterator[list[str]]:
+    for start in range(0, len(keys), BATCH):
+        yield keys[start : start + BATCH]
+
+
+def _marks(chunk: list[str]) -> str:
+    """Few different texts of queries, which SQLite then need not read anew: places that are left over hold NULL."""
+    return ",".join("?" * _room(len(chunk)))
+
+
+def _padded(chunk: list[str]) -> list[str | None]:
+    return [*chunk, *[None] * (_room(len(chunk)) - len(chunk))]
+
+
+def _room(count: int) -> int:
+    return BATCH if count > 16 else 16 if count > 1 else 1
