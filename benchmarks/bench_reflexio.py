@@ -113,8 +113,9 @@ def generate(path: Path, interactions: int) -> None:
     }
     turn = 0
     for number in range(sessions):
-        user, session = f"user-{number // SESSIONS_A_USER}", f"session-{number}"
-        begin = BEGIN + timedelta(seconds=20 * chance.randrange(sessions))
+        # A log is written as time goes by, and so in this order.
+        user, session = f"user-{chance.randrange(1 + sessions // SESSIONS_A_USER)}", f"{chance.getrandbits(64):016x}"
+        begin = BEGIN + timedelta(seconds=20 * number)
         treated = number % 2
         arm = "treatment" if treated else "holdout"
         for request in range(REQUESTS_A_SESSION):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -14,9 +14,8 @@ from evalr.logs.reasons import Reason
 from evalr.quoting import quoted
 from evalr_reflexio.rows import Reference, ToolUse
 
+FIRST_YEAR, END_YEAR = EARLIEST.year, LATEST.year
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NO_TOOLS: tuple[ToolUse, ...] = ()
-_NO_REFERENCES: tuple[Reference, ...] = ()
 
 
 class _Unreadable:
@@ -27,14 +26,16 @@ class _Unreadable:
 UNREADABLE: Final = _Unreadable()
 """What is in a request's metadata that is no JSON, or nested too deeply."""
 
-KINDS_OF_LEARNING = ("profile", "user_playbook", "agent_playbook")
-KINDS_OF_CITATION = (*KINDS_OF_LEARNING, "playbook")
+KINDS_OF_LEARNING = frozenset(("profile", "user_playbook", "agent_playbook"))
+KINDS_OF_CITATION = KINDS_OF_LEARNING | {"playbook"}
 IMPACTS = ("positive", "neutral", "negative")
 DIAGNOSES = ("content_defect", "application_failure", "external_failure", "no_issue", "unknown")
 ACTIONS = ("click", "scroll", "type")
 NO_ACTION = "none"
 
-_ROLES: dict[str, Role] = {
+ROLES: Final[Mapping[str, Role]] = {
+    "User": "person",
+    "Agent": "agent",
     "user": "person",
     "human": "person",
     "person": "person",
@@ -49,7 +50,7 @@ _ROLES: dict[str, Role] = {
 
 def role_of(raw: str) -> Role | None:
     """The role that a free text names; None where it is none that is known."""
-    return _ROLES.get(raw) or _ROLES.get(raw.strip().casefold())
+    return ROLES.get(raw) or ROLES.get(raw.strip().casefold())
 
 
 def instant(value: Any) -> datetime:
@@ -62,7 +63,7 @@ def instant(value: Any) -> datetime:
         time = time.replace(tzinfo=UTC) if time.tzinfo is None else time
     else:
         time = _from_number(value)
-    if not EARLIEST <= time < LATEST:
+    if not FIRST_YEAR <= time.year < END_YEAR:
         raise Reason("absurd time")
     return time if time.tzinfo is UTC else time.astimezone(UTC)
 
@@ -153,42 +154,50 @@ def metadata_of(value: Any) -> Any:
 
 
 def _list(value: Any, what: str) -> list[Any]:
-    found = json_of(value, what)
+    if type(value) is str and value:
+        try:
+            found = from_json(value)
+        except ValueError:
+            raise Reason(f"unreadable {what}") from None
+    else:
+        found = json_of(value, what)
+    if type(found) is list:
+        return found
     if found is None:
         return []
-    if not isinstance(found, list):
-        raise Reason(f"unreadable {what}")
-    return found
+    raise Reason(f"unreadable {what}")
 
 
 def tools_of(value: Any) -> Sequence[ToolUse]:
     """The calls of tools in a turn."""
-    if value is None or value == "[]":
-        return _NO_TOOLS
-    found = []
-    for each in _list(value, "tools_used"):
-        if not isinstance(each, dict) or not isinstance(each.get("tool_name"), str):
+    found = _list(value, "tools_used")
+    try:
+        tools = [ToolUse(each["tool_name"], each.get("tool_data"), each.get("status")) for each in found]
+    except (TypeError, KeyError, AttributeError):
+        raise Reason("unreadable tools_used") from None
+    for tool in tools:
+        if type(tool.name) is not str or not (tool.status is None or type(tool.status) is str):
             raise Reason("unreadable tools_used")
-        status = each.get("status")
-        found.append(ToolUse(each["tool_name"], each.get("tool_data"), status if isinstance(status, str) else None))
-    return found
+    return tools
 
 
-def references_of(value: Any, what: str, id_name: str, kinds: Sequence[str]) -> Sequence[Reference] | None:
-    """The learnings that a turn names, each once; None where nobody recorded any."""
-    if value is None:
-        return None
-    if value in ("[]", ""):
-        return _NO_REFERENCES
-    found: dict[Reference, None] = {}
-    for each in _list(value, what):
-        if not isinstance(each, dict) or each.get("kind") not in kinds:
-            raise Reason(f"unreadable {what}")
-        name = each.get(id_name)
-        if not isinstance(name, str | int) or isinstance(name, bool) or name == "":
-            raise Reason(f"unreadable {what}")
-        found[Reference(each["kind"], str(name))] = None
-    return list(found)
+def references_of(value: Any, what: str, id_name: str, kinds: frozenset[str]) -> Sequence[Reference]:
+    """The learnings that a turn names, each once."""
+    found = _list(value, what)
+    try:
+        named = [Reference(each["kind"], each[id_name]) for each in found]
+        is_plain = kinds.issuperset([kind for kind, _ in named])
+    except (TypeError, KeyError):
+        raise Reason(f"unreadable {what}") from None
+    for kind, name in named:
+        if type(name) is not str or not name:
+            if type(name) is not int:
+                raise Reason(f"unreadable {what}")
+            named = [Reference(kind, str(name)) for kind, name in named]
+            break
+    if not is_plain:
+        raise Reason(f"unreadable {what}")
+    return named if len(named) < 2 or len(set(named)) == len(named) else list(dict.fromkeys(named))
 
 
 def texts_of(value: Any, what: str) -> list[str] | None:

@@ -223,10 +223,15 @@ def _insert(connection: sqlite3.Connection, table: str, rows: Iterable[Mapping[s
     marks = ", ".join("?" * len(columns))
     # Pages of answers overlap, so that the same row may come twice.
     query = f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}) VALUES ({marks})"
-    connection.executemany(query, ([_cell(row.get(name)) for name in columns] for row in rows))
+    connection.executemany(query, ([_cell(row.get(name), name in _NAMES) for name in columns] for row in rows))
 
 
-def _cell(value: Any) -> Any:
+_NAMES: Final = frozenset(("request_id", "user_id", "session_id", "learning_id", "outcome_id"))
+
+
+def _cell(value: Any, is_name: bool) -> Any:
+    if is_name and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
     if isinstance(value, str):
         return without_lone_surrogates(value)
     if isinstance(value, bool) or value is None or isinstance(value, float):

@@ -13,6 +13,7 @@ from evalr_reflexio.cells import (
     KINDS_OF_CITATION,
     KINDS_OF_LEARNING,
     NO_ACTION,
+    ROLES,
     count_of,
     diagnosis_of,
     flag_of,
@@ -36,6 +37,7 @@ from evalr_reflexio.rows import (
     OutcomeRow,
     RequestRow,
     ShadowRow,
+    ToolUse,
 )
 
 T = TypeVar("T")
@@ -78,45 +80,53 @@ class Parts:
 
 def request_row(row: Sequence[Any], parts: Parts, missing_metadata: Any) -> RequestRow:
     """A row of `requests`. Raises Reason where it cannot be used."""
-    position, request_id, user, session, at, source, version, evaluation_only, experiment, arm, metadata = row
-    place = f"request {quoted(text_of(request_id))}"
-    only = parts.take(flag_of, evaluation_only, "evaluation_only", place=place) if evaluation_only else evaluation_only
+    position, request_id, user, session, at, source, version, only, experiment, arm, metadata = row
+    if only is not None:
+        is_known = only in (0, 1)
+        only = bool(only) if is_known else parts.take(flag_of, only, "evaluation_only", place=request_place(row))
     return RequestRow(
-        name_of(request_id, "request_id"),
-        text_of(user),
+        request_id if type(request_id) is str and request_id else name_of(request_id, "request_id"),
+        user if type(user) is str else text_of(user),
         session if type(session) is str else text_of(session),
         instant(at),
-        text_of(source),
-        text_of(version),
-        None if only is None else bool(only),
-        text_or_none(experiment),
-        text_or_none(arm),
+        source if type(source) is str else text_of(source),
+        version if type(version) is str else text_of(version),
+        only,
+        experiment if experiment is None else text_or_none(experiment),
+        arm if arm is None else text_or_none(arm),
         missing_metadata if missing_metadata is not None else metadata_of(metadata),
         position,
     )
+
+
+def request_place(row: Sequence[Any]) -> str:
+    """Where a row of `requests` is, for messages."""
+    return f"request {quoted(text_of(row[1]))}"
 
 
 def interaction_row(row: Sequence[Any], parts: Parts) -> InteractionRow:
     """A row of `interactions`. Raises Reason where it cannot be used."""
     (interaction_id, request_id, at, raw_role, content, shadow, tokens, action, expert, tools, citations, learnings) = row
     raw_role = raw_role if type(raw_role) is str else text_of(raw_role)
-    role = role_of(raw_role)
+    role = ROLES.get(raw_role) or role_of(raw_role)
     if role is None:
         parts.repaired(UNKNOWN_ROLE)
         role = "system"
-    place = f"interaction {interaction_id}"
-    if tools is None or tools == "[]":
-        used: Any = ()
-    else:
-        used = parts.take(tools_of, tools, place=place) or ()
+    # Most cells hold nothing, and a million times a call is a second.
+    used: Sequence[ToolUse] = ()
+    if tools is not None and tools != "[]":
+        used = parts.take(tools_of, tools, place=f"interaction {interaction_id}") or ()
     if citations is not None:
-        citations = parts.take(references_of, citations, "citations", "real_id", KINDS_OF_CITATION, place=place)
-    if learnings is not None:
-        learnings = parts.take(
-            references_of, learnings, "retrieved_learnings", "learning_id", KINDS_OF_LEARNING, place=place
+        citations = () if citations == "[]" else parts.take(
+            references_of, citations, "citations", "real_id", KINDS_OF_CITATION, place=f"interaction {interaction_id}"
         )
+    if learnings is not None:
+        learnings = () if learnings == "[]" else parts.take(
+            references_of, learnings, "retrieved_learnings", "learning_id", KINDS_OF_LEARNING,
+            place=f"interaction {interaction_id}",
+        )  # fmt: skip
     if tokens is not None and (type(tokens) is not int or tokens < 0):
-        tokens = parts.take(count_of, tokens, "token_count", place=place)
+        tokens = parts.take(count_of, tokens, "token_count", place=f"interaction {interaction_id}")
     if action is not None:
         action = None if action in (NO_ACTION, "") else action if action in ACTIONS else "action"
     return InteractionRow(
@@ -159,10 +169,10 @@ def outcome_row(row: Sequence[Any], parts: Parts) -> OutcomeRow:
         count_of(corrections, "number_of_correction_per_session"),
         count_of(turns, "user_turns_to_resolution"),
         flag_of(escalated, "is_escalated"),
-        parts.take(texts_of, tags, "tags", place=place),
+        None if tags is None else parts.take(texts_of, tags, "tags", place=place),
         text_or_none(regular_vs_shadow),
         text_or_none(through),
-        parts.take(count_of, judged, "trajectory_interaction_count", place=place),
+        None if judged is None else parts.take(count_of, judged, "trajectory_interaction_count", place=place),
     )
 
 
@@ -200,7 +210,7 @@ def learning_row(row: Sequence[Any], parts: Parts) -> LearningRow:
     if impact is not None and impact not in IMPACTS:
         raise Reason("wrong value in 'impact'")
     place = f"learning result {result_id}"
-    diagnosed = parts.take(diagnosis_of, diagnosis, place=place)
+    diagnosed = None if diagnosis is None else parts.take(diagnosis_of, diagnosis, place=place)
     return LearningRow(
         whole_of(result_id, "result_id"),
         text_of(user),

@@ -9,6 +9,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, TypeVar
@@ -28,6 +29,7 @@ from evalr_reflexio.parsing import (
     interaction_row,
     learning_row,
     outcome_row,
+    request_place,
     request_row,
     shadow_row,
 )
@@ -100,6 +102,7 @@ LEARNING_TABLES: Final[Mapping[str, tuple[str, str]]] = {
 NO_SESSION = "request without a session id"
 NO_REQUEST = "interaction without its request"
 OF_LEFT_OUT = "interaction of a request that is left out"
+_NAMED = "(session_id IS NOT NULL AND trim(session_id) <> '')"
 BAD_TEXT = "texts that are no UTF-8"
 BY_TIME = "verdicts without a user, given to the one whose session began then"
 
@@ -139,7 +142,6 @@ class Store:
         self._lost_texts = 0
         self._indexed: dict[tuple[str, str], str] = {}
         self._shared: dict[str, list[tuple[str, datetime | None]]] | None = None
-        self._blank_owner: bool | None = None
         try:
             self.columns = self._detect()
             if REQUESTS not in self.columns and OUTCOMES not in self.columns:
@@ -179,7 +181,7 @@ class Store:
     @property
     def keeps_metadata(self) -> bool:
         """Whether requests have metadata: only releases 0.2.24 and 0.2.25 keep it, and later ones take it out."""
-        return self.has(REQUESTS, "metadata")
+        return "metadata" in self.columns.get(REQUESTS, ())
 
     def count(self, table: str) -> int:
         """How many rows a table has; 0 where the log has none."""
@@ -217,85 +219,75 @@ class Store:
             account.skip(reason, place)
         parts = self._parts(account)
         placed = {table: Seen() for table in (OUTCOMES, SHADOWS, LEARNINGS, CUSTOMERS)}
-        interactions = 0
-        lost: list[str] = []
-        batch: list[SessionRecord] = []
-        for record in self._records(account, parts, lost):
-            batch.append(record)
-            if len(batch) == BATCH:
-                interactions += self._fill(batch, parts, placed)
-                yield from batch
-                batch = []
-        interactions += self._fill(batch, parts, placed)
-        yield from batch
-        interactions += self._count_of_left_out(lost, account)
+        interactions = self._leave_out_sessionless(account, parts)
+        for batch in self._batches(account):
+            lost = self._add_requests(batch, parts)
+            records = [record for record in batch.values() if record.requests]
+            interactions += self._fill(records, parts, placed) + self._leave_out_turns(lost, account)
+            yield from records
         self._count_requestless(interactions, account)
         yield from self._unplaced(parts, placed)
         self._database.check_unchanged()
+        account.bytes_read = self.size
         if self._lost_texts:
             account.repaired[BAD_TEXT] = self._lost_texts
 
-    def _records(self, account: Log, parts: Parts, lost: list[str]) -> Iterator[SessionRecord]:
-        """The sessions with their requests alone."""
+    def _batches(self, account: Log) -> Iterator[dict[tuple[str, str], SessionRecord]]:
+        """The sessions, by when they began as their first request writes it, still without their requests."""
+        account.bytes_total = self.size
         if REQUESTS not in self.columns:
             return
-        # By the text of the time, which decides no more than the order of sessions; within one, instants do.
-        fields = self._fields(REQUESTS, "t")
-        query = (
-            f"SELECT {fields}, min(t.created_at) OVER (PARTITION BY t.user_id, t.session_id) AS began FROM requests t "
-            "ORDER BY began, t.user_id, t.session_id"
+        rows = self._rows(
+            f"SELECT coalesce(user_id, ''), session_id, min(created_at) AS began, count(*) FROM requests WHERE {_NAMED} "
+            "GROUP BY 1, 2 ORDER BY began, 2, 1"
         )
         total, seen = max(1, self.count(REQUESTS)), 0
-        account.bytes_total = self.size
-        record: SessionRecord | None = None
-        for row in self._rows(query):
-            seen += 1
-            request = self._request(row[:-1], account, parts, lost)
-            if request is None:
-                continue
-            if record is not None and (request.user, request.session) == (record.user, record.session):
-                record.requests.append(request)
-                continue
-            if record is not None:
-                yield _in_order(record)
-                account.bytes_read = self.size * seen // total
-            record = SessionRecord(request.user, request.session, [request])
-        if record is not None:
-            yield _in_order(record)
-        account.bytes_read = self.size
+        while found := list(islice(rows, BATCH)):
+            yield {(user, session): SessionRecord(user, session) for user, session, _, _ in found}
+            seen += sum(count for *_, count in found)
+            account.bytes_read = self.size * seen // total
 
-    def _request(self, row: Sequence[Any], account: Log, parts: Parts, lost: list[str]) -> RequestRow | None:
-        place = f"request {quoted(text_of(row[1]))}"
-        try:
-            request = request_row(row, parts, None if self.keeps_metadata else NOT_KEPT)
-        except Reason as reason:
-            parts.fault(reason, place)
-        else:
-            if request.session.strip():
-                return request
-            account.records += 1
-            account.skip(NO_SESSION, place)
-        if isinstance(row[1], str):
-            lost.append(row[1])
-        if len(lost) >= BATCH:
-            self._left_out_interactions = self._left_out(lost, account)
-        return None
+    def _add_requests(self, batch: Mapping[tuple[str, str], SessionRecord], parts: Parts) -> list[str]:
+        """Give sessions their requests. Returns the ids of those that cannot be used."""
+        lost: list[str] = []
+        missing = None if self.keeps_metadata else NOT_KEPT
+        sessions = list(dict.fromkeys(session for _, session in batch))
+        for rows in self._keyed(REQUESTS, "session_id", sessions):
+            for row in rows:
+                record = batch.get((row[2] or "", row[3]))
+                if record is None:
+                    continue  # another user's, of the same session id
+                try:
+                    record.requests.append(request_row(row, parts, missing))
+                except Reason as reason:
+                    parts.fault(reason, request_place(row))
+                    if isinstance(row[1], str):
+                        lost.append(row[1])
+        for record in batch.values():
+            if len(record.requests) > 1:
+                record.requests.sort(key=_request_order)
+        return lost
 
-    _left_out_interactions = 0
-
-    def _left_out(self, lost: list[str], account: Log) -> int:
-        """Count the interactions of requests that are left out, and forget the requests."""
-        count = self._left_out_interactions
-        if lost and INTERACTIONS in self.columns:
-            for row in self._keyed(INTERACTIONS, "request_id", lost):
-                count += 1
-                account.records += 1
-                account.leave_out(OF_LEFT_OUT, f"interaction {row[0]}")
-        lost.clear()
+    def _leave_out_sessionless(self, account: Log, parts: Parts) -> int:
+        """Count the requests without a session id. Returns how many interactions the log has of them."""
+        count = 0
+        if REQUESTS in self.columns:
+            rows = self._rows(f"SELECT {self._fields(REQUESTS, 't')} FROM requests t WHERE NOT {_NAMED} ORDER BY 1")
+            while found := list(islice(rows, BATCH)):
+                for row in found:
+                    parts.fault(Reason(NO_SESSION), request_place(row))
+                count += self._leave_out_turns([row[1] for row in found if isinstance(row[1], str)], account)
         return count
 
-    def _count_of_left_out(self, lost: list[str], account: Log) -> int:
-        count, self._left_out_interactions = self._left_out(lost, account), 0
+    def _leave_out_turns(self, requests: list[str], account: Log) -> int:
+        """Count the interactions of requests that are left out."""
+        count = 0
+        if requests and INTERACTIONS in self.columns:
+            for rows in self._keyed(INTERACTIONS, "request_id", requests):
+                count += len(rows)
+                account.records += len(rows)
+                for row in rows:
+                    account.leave_out(OF_LEFT_OUT, f"interaction {row[0]}")
         return count
 
     def _count_requestless(self, seen: int, account: Log) -> None:
@@ -317,18 +309,19 @@ class Store:
         by_request = {request.request_id: record for record in batch for request in record.requests}
         count = 0
         if INTERACTIONS in self.columns:
-            for row in self._keyed(INTERACTIONS, "request_id", list(by_request)):
-                count += 1
-                try:
-                    by_request[row[1]].interactions.append(interaction_row(row, parts))
-                except Reason as reason:
-                    parts.fault(reason, f"interaction {row[0]}")
+            for rows in self._keyed(INTERACTIONS, "request_id", list(by_request)):
+                count += len(rows)
+                for row in rows:
+                    try:
+                        by_request[row[1]].interactions.append(interaction_row(row, parts))
+                    except Reason as reason:
+                        parts.fault(reason, f"interaction {row[0]}")
             for record in batch:
                 if len(record.interactions) > 1:
                     record.interactions.sort(key=_by_time)
         by_key = {record.key: record for record in batch}
         sessions = list(dict.fromkeys(record.session for record in batch))
-        for outcome in self._verdicts(OUTCOMES, sessions, outcome_row, parts, placed):
+        for outcome in self._verdicts(OUTCOMES, sessions, outcome_row, parts, placed, list(by_key)):
             owner = self._owner(outcome.user, outcome.session, outcome.at, by_key, parts)
             _place(owner, "outcomes", outcome, outcome.result_id, placed[OUTCOMES])
         self._place_shadows(batch, by_key, sessions, parts, placed)
@@ -455,10 +448,12 @@ class Store:
         read: Callable[[Sequence[Any], Parts], Row],
         parts: Parts,
         placed: Mapping[str, Seen],
+        keys: list[tuple[str, str]] | None = None,
     ) -> Iterator[Row]:
         if table not in self.columns:
             return
-        for raw in sorted(self._keyed(table, "session_id", sessions), key=_by_id):
+        found = self._keyed(table, "session_id", sessions) if keys is None else self._of_keys(table, keys, sessions)
+        for raw in sorted(chain.from_iterable(found), key=_by_id):
             try:
                 yield read(raw, parts)
             except Reason as reason:
@@ -558,18 +553,49 @@ class Store:
             f"{name}.{field}" if field in known or field == "rowid" else "NULL" for field in FIELDS[table]
         )
 
-    def _keyed(self, table: str, column: str, keys: list[str]) -> Iterator[Sequence[Any]]:
-        """The rows whose column is one of these keys, in no order."""
+    def _keyed(self, table: str, column: str, keys: list[str]) -> Iterator[list[Sequence[Any]]]:
+        """The rows whose column is one of these keys, in no order, some at a time."""
         source = self._indexed.get((table, column)) or self._index(table, column)
         fields = self._fields(table, "t")
         for chunk in _chunks(keys):
-            yield from self._rows(f"SELECT {fields} {source} IN ({_marks(chunk)})", _padded(chunk))
+            query, given = f"SELECT {fields} {source} IN ({_marks(chunk)})", _padded(chunk)
+            try:
+                yield self._connection.execute(query, given).fetchall()
+            except sqlite3.Error:
+                yield list(self._rows(query, given))  # which says what is wrong, or mends it
+
+    def _of_keys(self, table: str, keys: list[tuple[str, str]], sessions: list[str]) -> Iterator[list[Sequence[Any]]]:
+        """As `_keyed` by session id, for a table whose own index begins with the user, as that of outcomes does."""
+        if self._asks_by_user is None:
+            indexes = self._indexes(table)
+            by_user = any(columns[:2] == ["user_id", "session_id"] for columns in indexes)
+            self._asks_by_user = by_user and not any(columns[:1] == ["session_id"] for columns in indexes)
+            blank = self._asks_by_user and next(self._rows(f"SELECT 1 FROM {table} WHERE user_id = '' LIMIT 1"), None)
+            self._has_blank_users = blank is not None
+        if not self._asks_by_user:
+            yield from self._keyed(table, "session_id", sessions)
+            return
+        asked = [*keys, *(("", session) for session in sessions)] if self._has_blank_users else keys
+        asked = list(dict.fromkeys(asked))
+        for start in range(0, len(asked), BATCH):
+            chunk = asked[start : start + BATCH]
+            query = (
+                f"WITH k(u, s) AS (VALUES {','.join(['(?, ?)'] * len(chunk))}) SELECT {self._fields(table, 't')} "
+                f"FROM k CROSS JOIN {table} t ON t.user_id = k.u AND t.session_id = k.s"
+            )
+            yield list(self._rows(query, list(chain.from_iterable(chunk))))
+
+    _asks_by_user: bool | None = None
+    _has_blank_users = False
+
+    def _indexes(self, table: str) -> list[list[str]]:
+        """The columns of each of a table's indexes; of those that hold only some rows, none."""
+        names = [text_of(row[1]) for row in self._rows(f"PRAGMA index_list({table})") if not row[4]]
+        return [[text_of(info[2]) for info in self._rows(f"PRAGMA index_info({_named(name)})")] for name in names]
 
     def _index(self, table: str, column: str) -> str:
         """How a table is asked by a column: by its own index, or else by one in SQLite's temporary database."""
-        names = [text_of(row[1]) for row in self._rows(f"PRAGMA index_list({table})") if not row[4]]
-        firsts = {text_of(info[2]) for name in names for info in self._rows(f'PRAGMA index_info("{name}")') if not info[0]}
-        if column in firsts:
+        if any(columns[:1] == [column] for columns in self._indexes(table)):
             source = f"FROM {table} t WHERE t.{column}"
         else:
             index = f"evalr_{table}_{column}"
@@ -630,10 +656,8 @@ def _place(owner: SessionRecord | None, attribute: str, row: Any, row_id: int, p
         getattr(owner, attribute).append(row)
 
 
-def _in_order(record: SessionRecord) -> SessionRecord:
-    if len(record.requests) > 1:
-        record.requests.sort(key=lambda request: (request.at, request.request_id))
-    return record
+def _request_order(request: RequestRow) -> tuple[datetime, str]:
+    return request.at, request.request_id
 
 
 def _by_time(turn: InteractionRow) -> tuple[datetime, int]:
@@ -641,7 +665,11 @@ def _by_time(turn: InteractionRow) -> tuple[datetime, int]:
 
 
 def _by_id(row: Sequence[Any]) -> tuple[bool, Any]:
-    return isinstance(row[0], str), row[0]
+    return type(row[0]) is str, row[0]
+
+
+def _named(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _chunks(keys: list[str]) -> Iterator[list[str]]:
