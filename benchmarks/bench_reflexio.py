@@ -55,34 +55,21 @@ CREATE INDEX idx_rle_session ON retrieved_learning_evaluation(session_id);
 """
 
 SCANNED = {
-    "requests": (
-        "request_id, user_id, session_id, created_at, source, agent_version, evaluation_only, retrieval_experiment_id, "
-        "retrieval_experiment_arm",
-        0,
-    ),
-    "interactions": (
-        "tools_used, citations, retrieved_learnings, interaction_id, request_id, created_at, role, content, "
-        "shadow_content, token_count, user_action, expert_content",
-        3,
-    ),
-    "agent_success_evaluation_result": (
-        "tags, result_id, user_id, session_id, created_at, agent_version, evaluation_name, is_success, failure_type, "
-        "failure_reason, number_of_correction_per_session, user_turns_to_resolution, is_escalated, "
-        "trajectory_through_request_id",
-        1,
-    ),
-    "shadow_comparison_verdicts": (
-        "verdict_id, interaction_id, session_id, created_at, agent_version, reflexio_is_request_1, better_request, "
-        "is_significantly_better, comparison_reason, judge_prompt_version",
-        0,
-    ),
-    "retrieved_learning_evaluation": (
-        "diagnosis, result_id, user_id, session_id, created_at, interaction_id, interaction_created_at, kind, "
-        "learning_id, is_relevant, relevance_reason, impact, impact_reason",
-        1,
-    ),
+    "requests": """request_id, user_id, session_id, created_at, source, agent_version, evaluation_only,
+        retrieval_experiment_id, retrieval_experiment_arm""",
+    "interactions": """tools_used, citations, retrieved_learnings, interaction_id, request_id, created_at, role,
+        content, shadow_content, token_count, user_action, expert_content""",
+    "agent_success_evaluation_result": """tags, result_id, user_id, session_id, created_at, agent_version,
+        evaluation_name, is_success, failure_type, failure_reason, number_of_correction_per_session,
+        user_turns_to_resolution, is_escalated, trajectory_through_request_id""",
+    "shadow_comparison_verdicts": """verdict_id, interaction_id, session_id, created_at, agent_version,
+        reflexio_is_request_1, better_request, is_significantly_better, comparison_reason, judge_prompt_version""",
+    "retrieved_learning_evaluation": """diagnosis, result_id, user_id, session_id, created_at, interaction_id,
+        interaction_created_at, kind, learning_id, is_relevant, relevance_reason, impact, impact_reason""",
 }
-"""Of each table the columns that are read, those of JSON first, and how many these are."""
+"""Of each table the columns that are read, those of JSON first."""
+
+OF_JSON = {"interactions": 3, "agent_success_evaluation_result": 1, "retrieved_learning_evaluation": 1}
 
 
 def generate(path: Path, interactions: int) -> None:
@@ -158,7 +145,8 @@ def scan(path: Path) -> int:
     """What anybody would write: every row, and json.loads of what is JSON."""
     connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     count = 0
-    for table, (columns, json_columns) in SCANNED.items():
+    for table, columns in SCANNED.items():
+        json_columns = OF_JSON.get(table, 0)
         for row in connection.execute(f"SELECT {columns} FROM {table}"):
             for cell in row[:json_columns]:
                 if cell is not None:
@@ -213,7 +201,9 @@ def main() -> None:
         plain = None
         for way in WAYS:
             command = [sys.executable, __file__, "--way", way, "--database", str(path)]
-            runs = [json.loads(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(given.rounds)]
+            runs = [
+                json.loads(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(given.rounds)
+            ]
             best = min(runs, key=lambda run: run["seconds"])
             plain = plain or best["seconds"]
             print(

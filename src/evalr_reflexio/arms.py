@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from pydantic_core import to_json
@@ -253,8 +252,8 @@ def arms_of(text: str, *, config: Config | None = None, store: Store | None = No
     if kind == TAG_WORD and not rest:
         if store is not None and not store.keeps_metadata:
             raise InputError(
-                f"{store.path} keeps no metadata of requests, so it has no tags: only Reflexio 0.2.24 and 0.2.25 do, and "
-                "a later release that opens their database takes it out for good. Read a copy from before, requests as "
+                f"{store.path} keeps no metadata of requests, so it has no tags: only Reflexio 0.2.24 and 0.2.25 do, "
+                "and a later release that opens their database takes it out for good. Read a copy from before, requests as "
                 "JSON that have a metadata each, or split by request-source or experiment"
             )
         return TagArms(randomised=randomised)
@@ -368,5 +367,3 @@ def computed_arm(record: SessionRecord, arms: Arms, *, org: str | None, holdout:
     if holdout is None or not isinstance(arms, TagArms) or not name:
         return None
     return TREATMENT if assign_arm(name, holdout=holdout, org=org or DEFAULT_ORG) else CONTROL
-
-

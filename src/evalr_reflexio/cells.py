@@ -189,14 +189,11 @@ def references_of(value: Any, what: str, id_name: str, kinds: frozenset[str]) ->
         is_plain = kinds.issuperset([kind for kind, _ in named])
     except (TypeError, KeyError):
         raise Reason(f"unreadable {what}") from None
-    for kind, name in named:
-        if type(name) is not str or not name:
-            if type(name) is not int:
-                raise Reason(f"unreadable {what}")
-            named = [Reference(kind, str(name)) for kind, name in named]
-            break
     if not is_plain:
         raise Reason(f"unreadable {what}")
+    for place, (kind, name) in enumerate(named):
+        if type(name) is not str or not name:
+            named[place] = Reference(kind, name_of(name, id_name))
     return named if len(named) < 2 or len(set(named)) == len(named) else list(dict.fromkeys(named))
 
 

@@ -27,7 +27,7 @@ CONCURRENCY = 10
 
 OTHER_STORAGE = (
     "evalr reads Reflexio's SQLite file and the answers of its HTTP API. From {what}: fetch the answers with "
-    "evalr.reflexio.fetch, or the command `evalr-reflexio fetch`, and read the folder; or write evalr's own JSON Lines"
+    "evalr.reflexio.fetch_sync(url, folder, since=...) and read the folder, or write evalr's own JSON Lines"
 )
 
 
@@ -114,7 +114,9 @@ def read_config(path: str | os.PathLike[str]) -> Config:
     if isinstance(found, dict) and isinstance(found.get("config"), dict):
         found = found["config"]
     if not isinstance(found, dict) or not {"agent_success_config", "storage_config", "window_size"} & found.keys():
-        raise LogError(f"{path} is no configuration of Reflexio: it has neither agent_success_config nor storage_config")
+        raise LogError(
+            f"{path} is no configuration of Reflexio: it has neither agent_success_config nor storage_config"
+        )
     return _config(found, path)
 
 
@@ -169,7 +171,8 @@ def _experiments(found: Mapping[str, Any], path: Path) -> list[Experiment]:
     if isinstance(active, dict) and not any(each.id == active.get("experiment_id") for each in experiments):
         experiments.append(experiment_of(active, path))
     # Of two that began in one second, the one that was added later is the newer one.
-    return sorted(reversed(experiments), key=lambda each: each.started_at.timestamp() if each.started_at else 0, reverse=True)
+    experiments.sort(key=lambda each: each.started_at.timestamp() if each.started_at else 0)
+    return experiments[::-1]
 
 
 def experiment_of(found: Any, path: Path | str) -> Experiment:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evalr.inputs import Exchange, Input, LearningUse, Session, Side, ToolCall, Transcript, Turn
-from evalr_reflexio.rows import InteractionRow, Reference, SessionRecord
+from evalr.inputs import Activity, Exchange, LearningUse, Session, Side, ToolCall, Transcript, Turn
+from evalr_reflexio.rows import InteractionRow, Reference, SessionRecord, ToolUse
 
 NO_SOURCE = "(none)"
 """The request source of requests that name none: no text that Reflexio lets in."""
@@ -38,50 +38,60 @@ def transcript_of(record: SessionRecord, *, arm: str | None = None) -> Transcrip
     asked = next((each.content for each in record.interactions if each.role == "person" and each.content), "")
     answers = (each.content for each in reversed(record.interactions) if each.role == "agent" and each.content)
     first = record.first
-    return Transcript.model_validate(
-        {
-            "id": record.session,
-            "at": None if first is None else first.at,
-            "request": asked,
-            "turns": turns,
-            "result": next(answers, None),
-            **shared_fields(record, arm),
-        }
+    return Transcript.model_construct(
+        id=record.session,
+        at=None if first is None else first.at,
+        read_at=None,
+        weight=None,
+        request=asked,
+        turns=turns,
+        result=next(answers, None),
+        **shared_fields(record, arm),
     )
 
 
 def session_of(record: SessionRecord, *, arm: str | None = None) -> Session:
     """The same as times and roles alone."""
     first = record.first
-    return Session.model_validate(
-        {
-            "id": record.session,
-            "at": None if first is None else first.at,
-            "activities": [
-                {"at": each.at, "role": each.role, "kind": each.action or "message"} for each in record.interactions
-            ],
-            **shared_fields(record, arm),
-        }
+    return Session.model_construct(
+        id=record.session,
+        at=None if first is None else first.at,
+        read_at=None,
+        weight=None,
+        activities=[
+            Activity.model_construct(at=each.at, role=each.role, kind=each.action or "message", ref=None)
+            for each in record.interactions
+        ],
+        **shared_fields(record, arm),
     )
 
 
-def _turn(row: InteractionRow) -> dict[str, Any]:
-    turn: dict[str, Any] = {
-        "role": row.role,
-        "text": row.content,
-        "id": row.interaction_id,
-        "at": row.at,
-        "kind": row.action or "message",
-    }
-    if row.tools:
-        turn["tool_calls"] = [
-            ToolCall(name=tool.name or "unnamed", arguments=tool.arguments, status=tool.status or None)
-            for tool in row.tools
-        ]
-    if row.tokens is not None or row.expert_content:
-        metadata: dict[str, Any] = {} if row.tokens is None else {"tokens": row.tokens}
-        turn["metadata"] = {**metadata, "expert_content": row.expert_content} if row.expert_content else metadata
-    return turn
+def _turn(row: InteractionRow) -> Turn:
+    """Not validated once more: the store has read each cell as what it must be, and JSON from text that was UTF-8."""
+    metadata: dict[str, Any] = {} if row.tokens is None else {"tokens": row.tokens}
+    if row.expert_content:
+        metadata["expert_content"] = row.expert_content
+    return Turn.model_construct(
+        role=row.role,
+        text=row.content,
+        id=str(row.interaction_id),
+        at=row.at,
+        kind=row.action or "message",
+        ref=None,
+        tool_calls=[_tool_call(tool) for tool in row.tools],
+        metadata=metadata,
+    )
+
+
+def _tool_call(tool: ToolUse) -> ToolCall:
+    return ToolCall.model_construct(
+        name=tool.name or "unnamed",
+        id=None,
+        arguments=tool.arguments,
+        status=tool.status or None,
+        error=None,
+        result=None,
+    )
 
 
 def is_exchange(row: InteractionRow) -> bool:
@@ -103,9 +113,12 @@ def exchanges_of(record: SessionRecord, *, treatment: Side = "served", arm: str 
     shared = shared_fields(record, arm)
     for row, message in messages_before(record):
         if is_exchange(row):
-            yield Exchange(
+            # Not validated once more: the store has read each cell as what it must be.
+            yield Exchange.model_construct(
                 id=str(row.interaction_id),
                 at=row.at,
+                read_at=None,
+                weight=None,
                 session=record.session,
                 message=message or "",
                 served=row.content,
@@ -126,7 +139,9 @@ def cited_of(row: InteractionRow, learning: Reference) -> bool | None:
 
 def learning_id_of(interaction: int | None, learning: Reference) -> str:
     """The id of one use of a learning: that of the input, and of the verdict on it."""
-    return f"{interaction}:{learning.kind}:{learning.id}" if interaction is not None else f"{learning.kind}:{learning.id}"
+    return (
+        f"{interaction}:{learning.kind}:{learning.id}" if interaction is not None else f"{learning.kind}:{learning.id}"
+    )
 
 
 def use_words(cited: bool | None) -> dict[str, str]:
@@ -140,10 +155,17 @@ def references_in(records: list[SessionRecord]) -> set[Reference]:
 
 
 def learning_uses_of(
-    record: SessionRecord, texts: Mapping[Reference, str], *, arm: str | None = None
+    record: SessionRecord, texts: Mapping[Reference, str], *, turns: list[Turn] | None = None, arm: str | None = None
 ) -> Iterator[LearningUse | Reference]:
-    """Each learning that an answer was given; the bare reference where its text is gone, so that it cannot be judged."""
-    shared, turns = shared_fields(record, arm), None
+    """Each learning that an answer was given; the bare reference where its text is gone, so that it cannot be judged.
+
+    Args:
+        record: the session.
+        texts: of learnings; see `Store.learning_texts`.
+        turns: of its transcript, where that was made; all uses of a session share them.
+        arm: of the session.
+    """
+    shared = shared_fields(record, arm)
     for row, message in messages_before(record):
         for learning in row.learnings or ():
             text = texts.get(learning)
@@ -151,11 +173,13 @@ def learning_uses_of(
                 yield learning
                 continue
             if turns is None:
-                turns = [Turn.model_validate(_turn(each)) for each in record.interactions]
+                turns = transcript_of(record, arm=arm).turns
             cited = cited_of(row, learning)
-            yield LearningUse(
+            yield LearningUse.model_construct(
                 id=learning_id_of(row.interaction_id, learning),
                 at=row.at,
+                read_at=None,
+                weight=None,
                 session=record.session,
                 message=message or "",
                 response=row.content,
@@ -167,9 +191,3 @@ def learning_uses_of(
                 turns=turns,
                 **{**shared, "attributes": {**shared["attributes"], **use_words(cited)}},
             )
-
-
-def inputs_of(record: SessionRecord, *, arm: str | None = None) -> Iterator[Input]:
-    """The conversation and its times."""
-    yield transcript_of(record, arm=arm)
-    yield session_of(record, arm=arm)

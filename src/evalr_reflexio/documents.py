@@ -119,7 +119,9 @@ def _fill(connection: sqlite3.Connection, files: Sequence[Path], answers: Answer
     connection.execute("BEGIN")
     for table, columns in FIELDS.items():
         # Without types, so that numbers stay numbers.
-        names = ", ".join(f"{name} PRIMARY KEY" if name == _KEYS[table] else name for name in columns if name != "rowid")
+        names = ", ".join(
+            f"{name} PRIMARY KEY" if name == _KEYS[table] else name for name in columns if name != "rowid"
+        )
         connection.execute(f"CREATE TABLE {table} ({names})")
     found, has_metadata = 0, False
     for file in files:
@@ -160,7 +162,9 @@ def _take_note(manifest: Any, answers: Answers) -> None:
     if manifest.get("complete") is not True:
         answers.database.notes.append("the fetch of these answers did not come to its end")
     notes = manifest.get("notes")
-    answers.database.notes += [quoted(str(note), longest=200)[1:-1] for note in (notes if isinstance(notes, list) else [])]
+    answers.database.notes += [
+        quoted(str(note), longest=200)[1:-1] for note in (notes if isinstance(notes, list) else [])
+    ]
 
 
 def _tables(document: Any, file: Path, answers: Answers) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -185,13 +189,14 @@ def _requests(
     found: Sequence[dict[str, Any]], file: Path, answers: Answers
 ) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Requests as the API nests them, with their interactions beside them, or as plain rows."""
-    requests, interactions = [], []
+    requests: list[dict[str, Any]] = []
+    interactions: list[dict[str, Any]] = []
     for each in found:
         inner = each.get("request")
         request = inner if isinstance(inner, dict) else each
         requests.append(request)
-        for turn in _list_in(each, "interactions", file, answers):
-            interactions.append({"request_id": request.get("request_id"), **turn})
+        of_request = {"request_id": request.get("request_id")}
+        interactions += [{**of_request, **turn} for turn in _list_in(each, "interactions", file, answers)]
     yield REQUESTS, requests
     yield INTERACTIONS, interactions
 

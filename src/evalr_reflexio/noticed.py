@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from evalr.estimates.words import count_words
 from evalr.quoting import quoted
 from evalr_reflexio.arms import MOST_LISTED, arm_of_tag
-from evalr_reflexio.rows import SessionRecord
+from evalr_reflexio.rows import NOT_KEPT, SessionRecord
 from evalr_reflexio.stored import is_prefix
 
 TAGS = "tags differ between requests"
@@ -54,13 +54,11 @@ def irregularities(record: SessionRecord) -> list[str]:
             found.append(SOURCES)
         if len({request.evaluation_only for request in requests} - {None}) > 1:
             found.append(EVALUATION_ONLY)
-        arms: defaultdict[str, set[str | None]] = defaultdict(set)
-        for request in requests:
-            if request.experiment is not None:
-                arms[request.experiment].add(request.experiment_arm)
-        if any(len(each) > 1 for each in arms.values()):
+        arms = {(request.experiment, request.experiment_arm) for request in requests if request.experiment is not None}
+        if len(arms) > len({experiment for experiment, _ in arms}):
             found.append(EXPERIMENT_ARMS)
-        if len({arm_of_tag(request.metadata).arm for request in requests} - {None}) > 1:
+        tags = {arm_of_tag(each.metadata).arm for each in requests if each.metadata is not NOT_KEPT}
+        if len(tags - {None}) > 1:
             found.append(TAGS)
     if any(is_prefix(record, row) for row in record.outcomes):
         found.append(PREFIXES)

@@ -106,7 +106,9 @@ def request_place(row: Sequence[Any]) -> str:
 
 def interaction_row(row: Sequence[Any], parts: Parts) -> InteractionRow:
     """A row of `interactions`. Raises Reason where it cannot be used."""
-    (interaction_id, request_id, at, raw_role, content, shadow, tokens, action, expert, tools, citations, learnings) = row
+    (interaction_id, request_id, at, raw_role, content, shadow, tokens, action, expert, tools, citations, learnings) = (
+        row
+    )
     raw_role = raw_role if type(raw_role) is str else text_of(raw_role)
     role = ROLES.get(raw_role) or role_of(raw_role)
     if role is None:
@@ -117,8 +119,17 @@ def interaction_row(row: Sequence[Any], parts: Parts) -> InteractionRow:
     if tools is not None and tools != "[]":
         used = parts.take(tools_of, tools, place=f"interaction {interaction_id}") or ()
     if citations is not None:
-        citations = () if citations == "[]" else parts.take(
-            references_of, citations, "citations", "real_id", KINDS_OF_CITATION, place=f"interaction {interaction_id}"
+        citations = (
+            ()
+            if citations == "[]"
+            else parts.take(
+                references_of,
+                citations,
+                "citations",
+                "real_id",
+                KINDS_OF_CITATION,
+                place=f"interaction {interaction_id}",
+            )
         )
     if learnings is not None:
         learnings = () if learnings == "[]" else parts.take(

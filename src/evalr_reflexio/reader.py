@@ -14,9 +14,10 @@ from typing import Any, Literal
 
 from evalr.errors import InputError, LogError
 from evalr.estimates.words import count_words
-from evalr.inputs import Input
+from evalr.inputs import Input, Transcript
 from evalr.logs.log import Item, Log, Stored
 from evalr.quoting import quoted
+from evalr.verdicts import Verdict
 from evalr_reflexio.arms import ArmCounts, Arms, ExperimentArms, SourceArms, arms_of, computed_arm
 from evalr_reflexio.assigning import CONTROL, HOLDOUT
 from evalr_reflexio.config import Config, find_config, read_config
@@ -31,6 +32,7 @@ from evalr_reflexio.noticed import Noticed
 from evalr_reflexio.places import claim_of, open_store
 from evalr_reflexio.rows import Reference, SessionRecord, ShadowRow
 from evalr_reflexio.store import OUTCOMES, Store
+from evalr_reflexio.stored import OUTCOME as OUTCOME_MEASURE
 from evalr_reflexio.stored import (
     Served,
     Told,
@@ -40,7 +42,6 @@ from evalr_reflexio.stored import (
     shadows_told,
     treatment_side,
 )
-from evalr_reflexio.stored import OUTCOME as OUTCOME_MEASURE
 
 Compat = Literal["reflexio"]
 
@@ -192,9 +193,10 @@ class _Reading:
                 self.notes["for evaluation only"] += 1
             self.log.records += 1
             if record.interactions:
-                yield transcript_of(record, arm=arm)
+                transcript = transcript_of(record, arm=arm)
+                yield transcript
                 yield from self._derived([session_of(record, arm=arm)])
-                yield from self._parts(record, texts, arm)
+                yield from self._parts(record, transcript, texts, arm)
             else:
                 self.log.leave_out(NOTHING_SAID, f"session {quoted(record.session)}")
         yield from self._stored(outcomes_told(record, arm=arm))
@@ -220,14 +222,16 @@ class _Reading:
             self.log.derived += 1
             yield each
 
-    def _parts(self, record: SessionRecord, texts: Mapping[Reference, str], arm: str | None) -> Iterator[Input]:
+    def _parts(
+        self, record: SessionRecord, transcript: Transcript, texts: Mapping[Reference, str], arm: str | None
+    ) -> Iterator[Input]:
         side = treatment_side(self.options.shadow, arm, self.controls)
         for exchange in exchanges_of(record, treatment=side or "served", arm=arm):
             if side is not None and exchange.message:
                 yield from self._derived([exchange])
             else:
                 self._leave_out(NO_MESSAGE if side else NO_SIDE_EXCHANGE, f"interaction {exchange.id}")
-        for use in learning_uses_of(record, texts, arm=arm):
+        for use in learning_uses_of(record, texts, turns=transcript.turns, arm=arm):
             if isinstance(use, Reference):
                 self._leave_out(GONE, f"{use.kind} {quoted(use.id)}")
             else:
@@ -260,10 +264,11 @@ class _Reading:
     def _without_old_corrections(self, told: Told) -> Stored:
         """A verdict without the number that meant something else in the releases that wrote it."""
         stored = told.stored
-        if stored.measure != OUTCOME_MEASURE or (self.has_corrections and told.row.user):
+        result = stored.result
+        is_old = not self.has_corrections or not getattr(told.row, "user", "")
+        if stored.measure != OUTCOME_MEASURE or not is_old or not isinstance(result, Verdict):
             return stored
         self.notes["corrections"] += 1
-        result = stored.result
         return Stored(stored.measure, replace(result, value=result.value.model_copy(update={"corrections": None})))
 
     def _leave_out(self, reason: str, place: str) -> None:
@@ -275,7 +280,9 @@ class _Reading:
         notes += self.store.notes
         only = self.notes["for evaluation only"]
         if only:
-            notes.append(f"for evaluation only, often the control: {count_words(only, 'session')}; --by evaluation_only")
+            notes.append(
+                f"for evaluation only, often the control: {count_words(only, 'session')}; --by evaluation_only"
+            )
         if self.notes["corrections"]:
             verdicts = count_words(self.notes["corrections"], "verdict")
             notes.append(f"corrections are not read of {verdicts}: before 0.2.30 that number was one of playbooks")
@@ -327,10 +334,13 @@ def arm_sentences(counts: ArmCounts, arms: Arms) -> list[str]:
     by_arm = ", ".join(f"{quoted(arm)[1:-1]} {counts.sessions[arm]:,}" for arm in sorted(counts.sessions)) or "none"
     found = [f"sessions by arm ({quoted(arms.name, longest=80)[1:-1]}): {by_arm}"]
     if counts.untagged:
-        causes = ", ".join(f"{cause} {count:,}{_values(counts, cause)}" for cause, count in counts.untagged.most_common())
+        causes = ", ".join(
+            f"{cause} {count:,}{_values(counts, cause)}" for cause, count in counts.untagged.most_common()
+        )
         found.append(f"sessions in no arm: {causes}")
     if counts.checked:
-        agree = f"{counts.checked - counts.disagreeing:,} of {counts.checked:,} sessions are in the arm of their user's hash"
+        agreeing = counts.checked - counts.disagreeing
+        agree = f"{agreeing:,} of {counts.checked:,} sessions are in the arm of their user's hash"
         named = ", ".join(f"{quoted(session)} of {quoted(user)}" for user, session in counts.disagreeing_sessions[:3])
         found.append(agree + (f"; not so: {named}" if named else ""))
     if not arms.randomised and not isinstance(arms, ExperimentArms):

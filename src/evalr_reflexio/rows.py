@@ -1,7 +1,7 @@
 """The rows of a Reflexio log as every release means them, whatever its columns and spellings are.
 
-Times are instants in UTC, flags are booleans, lists are lists. What a release or a way of reading does not keep is None,
-which is never a 0, an empty list or False.
+Times are instants in UTC, flags are booleans, lists are lists. What a release or a way of reading does not keep is
+None, which is never a 0, an empty list or False.
 """
 
 from __future__ import annotations

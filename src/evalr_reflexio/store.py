@@ -12,13 +12,12 @@ from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from evalr.errors import LogError
 from evalr.logs.log import Log
 from evalr.logs.reasons import Reason
 from evalr.logs.seen import Seen
-from evalr.quoting import quoted
 from evalr_reflexio.cells import instant, text_of
 from evalr_reflexio.config import Experiment
 from evalr_reflexio.opening import Database, database_error
@@ -153,7 +152,7 @@ class Store:
 
     # -- what it is ---------------------------------------------------------------------------------------------------
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -190,7 +189,9 @@ class Store:
         return int(self._one(f"SELECT count(*) FROM {table}")[0])
 
     def _detect(self) -> Columns:
-        names = {text_of(row[0]) for row in self._rows("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")}
+        names = {
+            text_of(row[0]) for row in self._rows("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
+        }
         tables = {*FIELDS, STATES, "_dataset_identity", *(table for table, _ in LEARNING_TABLES.values())}
         found = {
             table: frozenset(text_of(row[1]) for row in self._rows(f"PRAGMA table_info({table})"))
@@ -238,8 +239,8 @@ class Store:
         if REQUESTS not in self.columns:
             return
         rows = self._rows(
-            f"SELECT coalesce(user_id, ''), session_id, min(created_at) AS began, count(*) FROM requests WHERE {_NAMED} "
-            "GROUP BY 1, 2 ORDER BY began, 2, 1"
+            "SELECT coalesce(user_id, ''), session_id, min(created_at) AS began, count(*) FROM requests "
+            f"WHERE {_NAMED} GROUP BY 1, 2 ORDER BY began, 2, 1"
         )
         total, seen = max(1, self.count(REQUESTS)), 0
         while found := list(islice(rows, BATCH)):
@@ -466,14 +467,16 @@ class Store:
         """Every request that can be used, by (time as it is written, id)."""
         parts = self._parts(account)
         missing = None if self.keeps_metadata else NOT_KEPT
-        yield from self._table(REQUESTS, "created_at, request_id", lambda row, _: request_row(row, parts, missing), parts)
+        yield from self._table(
+            REQUESTS, "created_at, request_id", lambda row, _: request_row(row, parts, missing), parts
+        )
 
     def interactions(self, account: Log) -> Iterator[InteractionRow]:
         """Every interaction that can be used, by id."""
         yield from self._table(INTERACTIONS, "interaction_id", interaction_row, self._parts(account))
 
     def outcomes(self, account: Log) -> Iterator[OutcomeRow]:
-        """Every verdict on a session that can be used, by (time as it is written, id): none is dropped as a duplicate."""
+        """Every verdict on a session that can be used, by (time as written, id): none is dropped as a duplicate."""
         yield from self._table(OUTCOMES, "created_at, result_id", outcome_row, self._parts(account))
 
     def shadow_verdicts(self, account: Log) -> Iterator[ShadowRow]:
@@ -549,9 +552,7 @@ class Store:
 
     def _fields(self, table: str, name: str) -> str:
         known = self.columns[table]
-        return ", ".join(
-            f"{name}.{field}" if field in known or field == "rowid" else "NULL" for field in FIELDS[table]
-        )
+        return ", ".join(f"{name}.{field}" if field in known or field == "rowid" else "NULL" for field in FIELDS[table])
 
     def _keyed(self, table: str, column: str, keys: list[str]) -> Iterator[list[Sequence[Any]]]:
         """The rows whose column is one of these keys, in no order, some at a time."""
