@@ -253,8 +253,8 @@ def arms_of(text: str, *, config: Config | None = None, store: Store | None = No
         if store is not None and not store.keeps_metadata:
             raise InputError(
                 f"{store.path} keeps no metadata of requests, so it has no tags: only Reflexio 0.2.24 and 0.2.25 do, "
-                "and a later release that opens their database takes it out for good. Read a copy from before, requests as "
-                "JSON that have a metadata each, or split by request-source or experiment"
+                "and a later release that opens their database takes it out for good. Read a copy from before, "
+                "requests as JSON that have a metadata each, or split by request-source or experiment"
             )
         return TagArms(randomised=randomised)
     if kind == SOURCE_WORD and rest:

@@ -312,7 +312,8 @@ def _repeated(stored: Stored, times: Counter[Any]) -> Stored:
     about = stored.result.about
     if about is None:
         return stored
-    key = (about.subject, stored.result.evaluator, stored.result.version)
+    # Judges of several names count as one there.
+    key = (about.subject, stored.measure)
     times[key] += 1
     repeat = times[key] if times[key] > 1 else None
     return Stored(stored.measure, replace(stored.result, about=about._replace(repeat=repeat)))
