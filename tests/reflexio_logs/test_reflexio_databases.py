@@ -131,7 +131,9 @@ def test_what_is_written_meanwhile_is_not_half_read(live_writer: tuple[Path, sub
         assert store.count("requests") == 2
 
 
-def test_a_log_whose_index_is_gone_is_read_from_a_copy(live_writer: tuple[Path, subprocess.Popen[str]], tmp_path: Path) -> None:
+def test_a_log_whose_index_is_gone_is_read_from_a_copy(
+    live_writer: tuple[Path, subprocess.Popen[str]], tmp_path: Path
+) -> None:
     """As where somebody copied the database and its -wal."""
     path, _ = live_writer
     folder = tmp_path / "copied"
@@ -151,11 +153,11 @@ def test_a_journal_that_a_killed_program_left_is_rolled_back_in_a_copy_alone(tmp
         import os, sqlite3
         connection = sqlite3.connect({str(path)!r}, isolation_level=None)
         connection.execute("PRAGMA cache_size = 1")
-        connection.execute("INSERT INTO requests (request_id, user_id, session_id, created_at) VALUES ('a','u','s','2026-09-01')")
+        insert = "INSERT INTO requests (request_id, user_id, session_id, created_at) VALUES (?, 'u', 's', '2026')"
+        connection.execute(insert, ("a",))
         connection.execute("BEGIN")
         for number in range(2000):
-            connection.execute("INSERT INTO requests (request_id, user_id, session_id, created_at) VALUES (?,'u','s','2026')",
-                               (f"{{number}}" * 50,))
+            connection.execute(insert, (f"{{number}}" * 50,))
         os._exit(9)
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=False)
@@ -220,7 +222,7 @@ def test_a_truncated_database(share: float, tmp_path: Path) -> None:
     path = stored_log(tmp_path, "release_0_2_32")
     whole = path.read_bytes()
     path.write_bytes(whole[: int(len(whole) * share)])
-    with pytest.raises(LogError, match="is cut off.*VACUUM INTO"):
+    with pytest.raises(LogError, match=r"is cut off.*VACUUM INTO"):
         transcripts(path)
 
 
@@ -254,7 +256,10 @@ def test_a_damaged_page_is_told_of_when_it_is_reached(table: str, tmp_path: Path
 def test_a_half_written_log(live_writer: tuple[Path, subprocess.Popen[str]], tmp_path: Path) -> None:
     """Cut inside its last change: what was finished before is read, and the rest told of."""
     path, process = live_writer
-    tell(process, "INSERT INTO requests (request_id, user_id, session_id, created_at) VALUES ('r2', 'u', 's2', '2026-09-02')")
+    tell(
+        process,
+        "INSERT INTO requests (request_id, user_id, session_id, created_at) VALUES ('r2', 'u', 's2', '2026-09-02')",
+    )
     folder = tmp_path / "copied"
     folder.mkdir()
     for end in ("", "-wal"):
@@ -271,7 +276,9 @@ def test_a_half_written_log(live_writer: tuple[Path, subprocess.Popen[str]], tmp
 
 
 def test_an_upgraded_database_has_lost_its_tags(newest_log: Path) -> None:
-    with pytest.raises(InputError, match=r"keeps no metadata.*only Reflexio 0\.2\.24 and 0\.2\.25 do.*takes it out for good"):
+    with pytest.raises(
+        InputError, match=r"keeps no metadata.*only Reflexio 0\.2\.24 and 0\.2\.25 do.*takes it out for good"
+    ):
         list(read(newest_log, arms="tag"))
 
 

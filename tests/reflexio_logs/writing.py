@@ -141,6 +141,7 @@ class Writer:
         path.unlink(missing_ok=True)
         self.path, self.release = path, release
         self.connection = sqlite3.connect(path)
+        self.connection.execute("PRAGMA synchronous = OFF")
         if wal:
             self.connection.execute("PRAGMA journal_mode = WAL")
         for table in _TABLES:
@@ -151,7 +152,6 @@ class Writer:
         if indexes:
             self.connection.execute("CREATE INDEX i1 ON interactions(request_id)")
             self.connection.execute("CREATE INDEX i2 ON requests(session_id, created_at)")
-        self.turns = 0
 
     def add(self, table: str, **row: Any) -> int:
         known = columns_of(table, self.release)
@@ -165,12 +165,16 @@ class Writer:
         return name
 
     def turn(self, request: str, at: object, role: str, content: str = "text", **row: Any) -> int:
-        return self.add(
-            "interactions", request_id=request, created_at=time_text(at), role=role, content=content, **row
-        )
+        return self.add("interactions", request_id=request, created_at=time_text(at), role=role, content=content, **row)
 
     def session(
-        self, session: str, user: str = "u1", at: datetime = BEGIN, *, roles: Sequence[str] = ("User", "Agent"), **row: Any
+        self,
+        session: str,
+        user: str = "u1",
+        at: datetime = BEGIN,
+        *,
+        roles: Sequence[str] = ("User", "Agent"),
+        **row: Any,
     ) -> list[int]:
         """One request with a turn for each role, a minute apart; returns their ids."""
         request = self.request(f"r-{user}-{session}", user, session, at, **row)
