@@ -1,4 +1,4 @@
-"""One bad row, or part of one, is left out under its name, and the rest is read. Many of these break Reflexio itself."""
+"""One bad row, or part of one, is left out by its name, and the rest is read; many of these break Reflexio itself."""
 
 from __future__ import annotations
 
