@@ -130,7 +130,7 @@ class ReflexioReader:
         if shadow == "arm" and arms is None:
             raise InputError("shadow='arm' needs arms, such as arms='tag', which say whose served answer had Reflexio")
         options = Options(config=config, arms=arms, shadow=shadow, shadow_version=shadow_version, compat=compat)
-        return ReflexioLog(str(path), self.name, partial(_items, path, options), strict=strict, noun="session")
+        return ReflexioLog(str(path), self.name, partial(_items, path, options), strict=strict)
 
 
 reader = ReflexioReader()

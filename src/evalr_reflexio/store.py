@@ -171,7 +171,7 @@ class Store:
 
     def account(self, *, strict: bool = False) -> Log:
         """An account of its own for one reading. With `strict`, the first row that cannot be used is a RecordError."""
-        return Log(self.path, "reflexio", lambda log: iter(()), strict=strict, noun="session")
+        return Log(self.path, "reflexio", lambda log: iter(()), strict=strict)
 
     def has(self, table: str, column: str | None = None) -> bool:
         """Whether the log has a table, or a column of it."""
