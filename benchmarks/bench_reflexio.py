@@ -163,6 +163,15 @@ def sessions(path: Path) -> int:
         return sum(len(record.interactions) for record in store.sessions(store.account()))
 
 
+def figures(path: Path) -> int:
+    """Whole sessions, but for texts and tools, which no figure is made of."""
+    from evalr.reflexio import open_store
+
+    without = ("content", "expert_content", "tools_used")
+    with open_store(path) as store:
+        return sum(len(record.interactions) for record in store.sessions(store.account(), without=without))
+
+
 def inputs(path: Path) -> int:
     """What the reader yields: transcripts, sessions, exchanges, learnings in use, stored verdicts."""
     from evalr.logs import read
@@ -172,7 +181,7 @@ def inputs(path: Path) -> int:
     return sum(len(item.turns) for item in items if isinstance(item, Transcript))
 
 
-WAYS: dict[str, Callable[[Path], int]] = {"scan": scan, "sessions": sessions, "inputs": inputs}
+WAYS: dict[str, Callable[[Path], int]] = {"scan": scan, "figures": figures, "sessions": sessions, "inputs": inputs}
 
 
 def one_way(way: str, path: Path) -> None:

@@ -97,7 +97,9 @@ def text_of(value: Any) -> str:
 
 def text_or_none(value: Any) -> str | None:
     """A text, or None where there is none or nothing in it."""
-    return text_of(value) or None
+    if type(value) is str:
+        return value or None
+    return None if value is None else text_of(value) or None
 
 
 def whole_of(value: Any, what: str) -> int:

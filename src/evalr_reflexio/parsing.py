@@ -114,28 +114,29 @@ def interaction_row(row: Sequence[Any], parts: Parts) -> InteractionRow:
     if role is None:
         parts.repaired(UNKNOWN_ROLE)
         role = "system"
-    # Most cells hold nothing, and a million times a call is a second.
+    # Written out, since a call for each of a million cells is a second.
     used: Sequence[ToolUse] = ()
     if tools is not None and tools != "[]":
-        used = parts.take(tools_of, tools, place=f"interaction {interaction_id}") or ()
+        try:
+            used = tools_of(tools)
+        except Reason as reason:
+            parts.fault(reason, f"interaction {interaction_id}")
     if citations is not None:
-        citations = (
-            ()
-            if citations == "[]"
-            else parts.take(
-                references_of,
-                citations,
-                "citations",
-                "real_id",
-                KINDS_OF_CITATION,
-                place=f"interaction {interaction_id}",
-            )
-        )
+        try:
+            citations = () if citations == "[]" else references_of(citations, "citations", "real_id", KINDS_OF_CITATION)
+        except Reason as reason:
+            citations = None
+            parts.fault(reason, f"interaction {interaction_id}")
     if learnings is not None:
-        learnings = () if learnings == "[]" else parts.take(
-            references_of, learnings, "retrieved_learnings", "learning_id", KINDS_OF_LEARNING,
-            place=f"interaction {interaction_id}",
-        )  # fmt: skip
+        try:
+            learnings = (
+                ()
+                if learnings == "[]"
+                else references_of(learnings, "retrieved_learnings", "learning_id", KINDS_OF_LEARNING)
+            )
+        except Reason as reason:
+            learnings = None
+            parts.fault(reason, f"interaction {interaction_id}")
     if tokens is not None and (type(tokens) is not int or tokens < 0):
         tokens = parts.take(count_of, tokens, "token_count", place=f"interaction {interaction_id}")
     if action is not None:

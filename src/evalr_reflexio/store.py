@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from evalr.errors import LogError
+from evalr.errors import InputError, LogError
+from evalr.estimates.words import choice_words
 from evalr.logs.log import Log
 from evalr.logs.reasons import Reason
 from evalr.logs.seen import Seen
@@ -139,6 +140,7 @@ class Store:
         self._database = database
         self._connection = database.connection
         self._lost_texts = 0
+        self._without: frozenset[str] = frozenset()
         self._indexed: dict[tuple[str, str], str] = {}
         self._shared: dict[str, list[tuple[str, datetime | None]]] | None = None
         try:
@@ -207,14 +209,24 @@ class Store:
 
     # -- sessions -----------------------------------------------------------------------------------------------------
 
-    def sessions(self, account: Log) -> Iterator[SessionRecord]:
+    def sessions(self, account: Log, *, without: Collection[str] = ()) -> Iterator[SessionRecord]:
         """Every session with all that the log holds of it, by when it began; last, verdicts whose session is gone.
 
         No more than a few hundred sessions are in memory.
 
+        Args:
+            account: takes count of what cannot be used.
+            without: columns of interactions that nobody will look at, such as "content" and "tools_used", to be read as
+                missing: that is faster.
+
         Raises:
+            InputError: there is no such column to do without.
             LogError: the database is damaged, locked, or was written meanwhile.
         """
+        unknown = sorted(set(without) - set(FIELDS[INTERACTIONS][3:]))
+        if unknown:
+            raise InputError(f"without={unknown[0]!r}; {choice_words(unknown[0], FIELDS[INTERACTIONS][3:])}")
+        self._without = frozenset(without)
         for reason, place in self._refused:
             account.records += 1
             account.skip(reason, place)
@@ -552,6 +564,8 @@ class Store:
 
     def _fields(self, table: str, name: str) -> str:
         known = self.columns[table]
+        if table == INTERACTIONS:
+            known -= self._without
         return ", ".join(f"{name}.{field}" if field in known or field == "rowid" else "NULL" for field in FIELDS[table])
 
     def _keyed(self, table: str, column: str, keys: list[str]) -> Iterator[list[Sequence[Any]]]:

@@ -11,7 +11,7 @@ import pytest
 HERE = Path(__file__).parent
 sys.path.append(str(HERE))
 
-from writing import stored_log  # noqa: E402  it lies beside this file
+from reflexio_writing import stored_log  # noqa: E402  it lies beside this file
 
 
 @pytest.fixture(scope="session")

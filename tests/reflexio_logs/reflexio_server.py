@@ -12,7 +12,7 @@ from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from writing import answer
+from reflexio_writing import answer
 
 
 @dataclass

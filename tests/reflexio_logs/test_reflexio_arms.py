@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from writing import BEGIN, Writer
+from reflexio_writing import BEGIN, Writer
 
 from evalr.errors import InputError
 from evalr.inputs import Transcript

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from writing import BEGIN, Writer
+from reflexio_writing import BEGIN, Writer
 
 from evalr.errors import RecordError
 from evalr.inputs import Exchange, LearningUse, Session, Transcript
@@ -389,7 +389,7 @@ def test_no_cell_whatever_it_holds_stops_the_reading(
     """The session beside it is read all the same, and the account adds up."""
     import sqlite3
 
-    from writing import columns_of
+    from reflexio_writing import columns_of
 
     writer = Writer(tmp_path_factory.mktemp("any") / "reflexio_org.db")
     writer.session("s1")

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import ClassVar
 
-from writing import BEGIN, Writer
+from reflexio_writing import BEGIN, Writer
 
 from evalr.inputs import Transcript
 from evalr.logs import Item, Reader, Stored

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from writing import BEGIN, RELEASES, Writer, stored_log
+from reflexio_writing import BEGIN, RELEASES, Writer, stored_log
 
 from evalr.errors import InputError, LogError, UnknownLogError
 from evalr.inputs import Transcript

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from reflexio_server import Reflexio, running
-from writing import HERE, answer
+from reflexio_writing import HERE, answer
 
 from evalr.errors import InputError, LogError, MissingExtraError
 from evalr.inputs import Exchange, Transcript

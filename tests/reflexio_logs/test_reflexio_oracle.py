@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from writing import HERE
+from reflexio_writing import HERE
 
 from evalr.inputs import Exchange, LearningUse, Session, Transcript
 from evalr.logs import Stored, read
