@@ -191,9 +191,7 @@ class Store:
         return int(self._one(f"SELECT count(*) FROM {table}")[0])
 
     def _detect(self) -> Columns:
-        names = {
-            text_of(row[0]) for row in self._rows("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
-        }
+        names = {text_of(row[0]) for row in self._rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
         tables = {*FIELDS, STATES, "_dataset_identity", *(table for table, _ in LEARNING_TABLES.values())}
         found = {
             table: frozenset(text_of(row[1]) for row in self._rows(f"PRAGMA table_info({table})"))
@@ -424,6 +422,7 @@ class Store:
 
     def _unplaced(self, parts: Parts, placed: Mapping[str, Seen]) -> Iterator[SessionRecord]:
         """The verdicts whose session is not in the log, or whose user cannot be told, as sessions without requests."""
+        # The id is the first field of each of these rows.
         readers: list[tuple[str, str, str, Callable[..., Any]]] = [
             (OUTCOMES, "outcomes", "result_id", outcome_row),
             (SHADOWS, "shadow_verdicts", "verdict_id", shadow_row),
@@ -440,7 +439,7 @@ class Store:
                 if not placed[table].add(raw[0]):
                     continue
                 row = parts.take(read, raw, parts, place=f"{_nouns[table]} {text_of(raw[0])}")
-                if row is None:
+                if row is None or (row[0] != raw[0] and not placed[table].add(row[0])):
                     continue
                 user = getattr(row, "user", "")
                 if record is None or record.key != (user, row.session):
@@ -485,6 +484,7 @@ class Store:
 
     def interactions(self, account: Log) -> Iterator[InteractionRow]:
         """Every interaction that can be used, by id."""
+        self._without = frozenset()
         yield from self._table(INTERACTIONS, "interaction_id", interaction_row, self._parts(account))
 
     def outcomes(self, account: Log) -> Iterator[OutcomeRow]:
@@ -566,7 +566,8 @@ class Store:
         known = self.columns[table]
         if table == INTERACTIONS:
             known -= self._without
-        return ", ".join(f"{name}.{field}" if field in known or field == "rowid" else "NULL" for field in FIELDS[table])
+        always = {"rowid": f"{name}.rowid", "outcome_id": f"CAST({name}.rowid AS TEXT)"}
+        return ", ".join(f"{name}.{field}" if field in known else always.get(field, "NULL") for field in FIELDS[table])
 
     def _keyed(self, table: str, column: str, keys: list[str]) -> Iterator[list[Sequence[Any]]]:
         """The rows whose column is one of these keys, in no order, some at a time."""

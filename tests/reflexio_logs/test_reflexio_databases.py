@@ -393,3 +393,50 @@ def test_corrections_are_read_where_they_mean_corrections(release: str, tmp_path
     (verdict,) = [item.result.value for item in log if hasattr(item, "measure")]
     assert verdict.corrections == (None if release < "0.2.30" else 2)
     assert ("corrections are not read of 1 verdict" in "\n".join(log.notes)) == (release < "0.2.30")
+
+
+def test_customer_outcomes_of_a_release_without_ids(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "reflexio_org.db")
+    writer.connection.execute("ALTER TABLE session_outcomes RENAME TO old")
+    writer.connection.execute(
+        "CREATE TABLE session_outcomes (user_id TEXT, session_id TEXT, outcome TEXT, occurred_at INTEGER)"
+    )
+    writer.connection.execute(
+        "INSERT INTO session_outcomes VALUES ('u1', 's1', 'success', 1788220800), ('u9', 's9', 'failure', 1)"
+    )
+    writer.session("s1")
+    with open_store(writer.done()) as store:
+        account = store.account()
+        found = {record.key: record.customer_outcome for record in store.sessions(account)}
+    assert {key: row and row.outcome for key, row in found.items()} == {
+        ("u1", "s1"): "success",
+        ("u9", "s9"): "failure",
+    }
+    assert account.left_out.total == 0
+
+
+def test_what_nobody_looks_at_is_not_read(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "reflexio_org.db")
+    request = writer.request("r1", "u1", "s1")
+    writer.turn(request, BEGIN, "User", tools_used="{", token_count=3)
+    path = writer.done()
+    with open_store(path) as store:
+        account = store.account(strict=True)
+        (record,) = store.sessions(account, without=["content", "tools_used"])
+        assert [(turn.content, turn.tools, turn.tokens) for turn in record.interactions] == [("", (), 3)]
+        with pytest.raises(InputError, match=r"without='contents'.*did you mean 'content'"):
+            next(store.sessions(account, without=["contents"]))
+
+
+def test_single_tables_are_read_row_by_row(newest_log: Path) -> None:
+    with open_store(newest_log) as store:
+        account = store.account(strict=True)
+        assert len(list(store.requests(account))) == 60
+        assert len(list(store.interactions(account))) == 123
+        outcomes = list(store.outcomes(account))
+        assert [(row.at, row.result_id) for row in outcomes] == sorted((row.at, row.result_id) for row in outcomes)
+        assert (len(outcomes), sum(row.success for row in outcomes)) == (44, 31)
+        assert len(list(store.shadow_verdicts(account))) == 44
+        assert len(list(store.learning_verdicts(account))) == 56
+        assert len(list(store.customer_outcomes(account))) == 4
+        assert account.left_out.total == 0
