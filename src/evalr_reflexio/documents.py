@@ -99,16 +99,16 @@ def read_answers(path: Path) -> Answers:
     """
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     folder = tempfile.TemporaryDirectory(prefix="evalr-", ignore_cleanup_errors=True)
+    connection = sqlite3.connect(Path(folder.name) / "answers.db", isolation_level=None, check_same_thread=False)
+    answers = Answers(Database(connection, path, 0, [CANNOT_GIVE], _folder=folder))
     try:
-        connection = sqlite3.connect(Path(folder.name) / "answers.db", isolation_level=None, check_same_thread=False)
-        size = sum(each.stat().st_size for each in files)
-        answers = Answers(Database(connection, path, size, [CANNOT_GIVE], _folder=folder))
+        answers.database.size = sum(each.stat().st_size for each in files)
         _fill(connection, files, answers)
     except OSError as error:
-        folder.cleanup()
+        answers.database.close()
         raise unreadable(path, error) from error
     except BaseException:
-        folder.cleanup()
+        answers.database.close()
         raise
     return answers
 
