@@ -23,7 +23,7 @@ from evalr.logs.lines import BYTE_ORDER_MARK
 from evalr.quoting import quoted
 from evalr_reflexio.config import Experiment, experiment_of
 from evalr_reflexio.opening import Database
-from evalr_reflexio.store import CUSTOMERS, FIELDS, INTERACTIONS, LEARNINGS, OUTCOMES, REQUESTS, SHADOWS
+from evalr_reflexio.tables import CUSTOMERS, FIELDS, INTERACTIONS, LEARNINGS, OUTCOMES, REQUESTS, SHADOWS
 
 MANIFEST = "evalr-fetch.json"
 """What a fetch writes of itself beside the answers."""

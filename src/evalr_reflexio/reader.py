@@ -31,7 +31,7 @@ from evalr_reflexio.conversations import (
 from evalr_reflexio.noticed import Noticed
 from evalr_reflexio.places import claim_of, open_store
 from evalr_reflexio.rows import Reference, SessionRecord, ShadowRow
-from evalr_reflexio.store import OUTCOMES, Store
+from evalr_reflexio.store import Store
 from evalr_reflexio.stored import OUTCOME as OUTCOME_MEASURE
 from evalr_reflexio.stored import (
     Served,
@@ -42,6 +42,7 @@ from evalr_reflexio.stored import (
     shadows_told,
     treatment_side,
 )
+from evalr_reflexio.tables import OUTCOMES
 
 Compat = Literal["reflexio"]
 

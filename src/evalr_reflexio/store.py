@@ -5,14 +5,13 @@ Every release names its columns a little differently. They are looked up, and wh
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from evalr.errors import InputError, LogError
 from evalr.estimates.words import choice_words
@@ -21,7 +20,7 @@ from evalr.logs.reasons import Reason
 from evalr.logs.seen import Seen
 from evalr_reflexio.cells import instant, text_of
 from evalr_reflexio.config import Experiment
-from evalr_reflexio.opening import Database, database_error
+from evalr_reflexio.opening import Database
 from evalr_reflexio.parsing import (
     Parts,
     customer_outcome_row,
@@ -33,6 +32,7 @@ from evalr_reflexio.parsing import (
     request_row,
     shadow_row,
 )
+from evalr_reflexio.queries import BATCH, Queries, chunks, marks, padded
 from evalr_reflexio.rows import (
     NOT_KEPT,
     Columns,
@@ -45,59 +45,21 @@ from evalr_reflexio.rows import (
     SessionRecord,
     ShadowRow,
 )
+from evalr_reflexio.tables import (
+    CUSTOMERS,
+    FIELDS,
+    IDENTITY,
+    INTERACTIONS,
+    LEARNING_TABLES,
+    LEARNINGS,
+    NOUNS,
+    OUTCOMES,
+    REQUESTS,
+    SHADOWS,
+    STATES,
+)
 
 Row = TypeVar("Row")
-
-BATCH = 256
-"""Sessions that are put together at a time, and keys that are asked for at a time."""
-
-REQUESTS, INTERACTIONS = "requests", "interactions"
-OUTCOMES, SHADOWS = "agent_success_evaluation_result", "shadow_comparison_verdicts"
-LEARNINGS, CUSTOMERS, STATES = "retrieved_learning_evaluation", "session_outcomes", "_operation_state"
-
-FIELDS: Final[Mapping[str, Sequence[str]]] = {
-    REQUESTS: (
-        "rowid", "request_id", "user_id", "session_id", "created_at", "source", "agent_version", "evaluation_only",
-        "retrieval_experiment_id", "retrieval_experiment_arm", "metadata",
-    ),
-    INTERACTIONS: (
-        "interaction_id", "request_id", "created_at", "role", "content", "shadow_content", "token_count", "user_action",
-        "expert_content", "tools_used", "citations", "retrieved_learnings",
-    ),
-    OUTCOMES: (
-        "result_id", "user_id", "session_id", "created_at", "agent_version", "evaluation_name", "is_success",
-        "failure_type", "failure_reason", "number_of_correction_per_session", "user_turns_to_resolution",
-        "is_escalated", "tags", "regular_vs_shadow", "trajectory_through_request_id", "trajectory_interaction_count",
-    ),
-    SHADOWS: (
-        "verdict_id", "interaction_id", "session_id", "created_at", "agent_version", "reflexio_is_request_1",
-        "better_request", "is_significantly_better", "comparison_reason", "judge_prompt_version",
-    ),
-    LEARNINGS: (
-        "result_id", "user_id", "session_id", "created_at", "agent_version", "interaction_id",
-        "interaction_created_at", "kind", "learning_id", "is_relevant", "relevance_reason", "impact", "impact_reason",
-        "diagnosis", "diagnosis_evidence_complete", "evaluated_playbook_digest",
-    ),
-    CUSTOMERS: (
-        "outcome_id", "user_id", "session_id", "occurred_at", "outcome", "source", "label", "value", "is_inferred",
-    ),
-}  # fmt: skip
-
-NEEDED: Final[Mapping[str, Sequence[str]]] = {
-    REQUESTS: ("request_id", "user_id", "session_id", "created_at"),
-    INTERACTIONS: ("interaction_id", "request_id", "created_at"),
-    OUTCOMES: ("result_id", "session_id", "created_at", "is_success"),
-    SHADOWS: ("verdict_id", "session_id", "created_at", "reflexio_is_request_1", "better_request"),
-    LEARNINGS: ("result_id", "user_id", "session_id", "created_at", "kind", "learning_id"),
-    CUSTOMERS: ("user_id", "session_id", "outcome"),
-}
-"""Without these columns a table is not Reflexio's, or of no use."""
-
-LEARNING_TABLES: Final[Mapping[str, tuple[str, str]]] = {
-    "profile": ("profiles", "profile_id"),
-    "user_playbook": ("user_playbooks", "user_playbook_id"),
-    "agent_playbook": ("agent_playbooks", "agent_playbook_id"),
-}
 
 NO_SESSION = "request without a session id"
 NO_REQUEST = "interaction without its request"
@@ -116,7 +78,6 @@ class Store:
     Attributes:
         path: as messages name it.
         org: the organisation that it belongs to, where it says.
-        columns: those of each table that the log has; a table that is not Reflexio's is not among them.
         over_http: whether it holds answers of the HTTP API, which keeps less.
         experiments: those that the HTTP API listed; of a database, its configuration has them.
         notes: what else to know of how it was opened.
@@ -138,14 +99,10 @@ class Store:
         self.experiments = experiments
         self._refused = refused
         self._database = database
-        self._connection = database.connection
-        self._lost_texts = 0
-        self._without: frozenset[str] = frozenset()
-        self._indexed: dict[tuple[str, str], str] = {}
         self._shared: dict[str, list[tuple[str, datetime | None]]] | None = None
         try:
-            self.columns = self._detect()
-            if REQUESTS not in self.columns and OUTCOMES not in self.columns:
+            self._queries = Queries(database.connection, self.path)
+            if not self.has(REQUESTS) and not self.has(OUTCOMES):
                 raise LogError(f"{path} is an SQLite database, but none of Reflexio's: it has no table of requests")
             self.org = org or self._claimed_by()
         except BaseException:
@@ -175,9 +132,14 @@ class Store:
         """An account of its own for one reading. With `strict`, the first row that cannot be used is a RecordError."""
         return Log(self.path, "reflexio", lambda log: iter(()), strict=strict)
 
+    @property
+    def columns(self) -> Columns:
+        """The columns of each table that the log has; a table that is not Reflexio's is not among them."""
+        return self._queries.columns
+
     def has(self, table: str, column: str | None = None) -> bool:
         """Whether the log has a table, or a column of it."""
-        return table in self.columns and (column is None or column in self.columns[table])
+        return self._queries.has(table, column)
 
     @property
     def keeps_metadata(self) -> bool:
@@ -186,23 +148,12 @@ class Store:
 
     def count(self, table: str) -> int:
         """How many rows a table has; 0 where the log has none."""
-        if table not in self.columns:
-            return 0
-        return int(self._one(f"SELECT count(*) FROM {table}")[0])
-
-    def _detect(self) -> Columns:
-        names = {text_of(row[0]) for row in self._rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        tables = {*FIELDS, STATES, "_dataset_identity", *(table for table, _ in LEARNING_TABLES.values())}
-        found = {
-            table: frozenset(text_of(row[1]) for row in self._rows(f"PRAGMA table_info({table})"))
-            for table in sorted(tables & names)
-        }
-        return {table: columns for table, columns in found.items() if columns.issuperset(NEEDED.get(table, ()))}
+        return self._queries.count(table)
 
     def _claimed_by(self) -> str | None:
-        if not self.has("_dataset_identity", "org_id"):
+        if not self.has(IDENTITY, "org_id"):
             return None
-        row = next(self._rows("SELECT org_id FROM _dataset_identity LIMIT 1"), None)
+        row = next(self._queries.rows(f"SELECT org_id FROM {IDENTITY} LIMIT 1"), None)
         return None if row is None else text_of(row[0]) or None
 
     # -- sessions -----------------------------------------------------------------------------------------------------
@@ -224,7 +175,7 @@ class Store:
         unknown = sorted(set(without) - set(FIELDS[INTERACTIONS][3:]))
         if unknown:
             raise InputError(f"without={unknown[0]!r}; {choice_words(unknown[0], FIELDS[INTERACTIONS][3:])}")
-        self._without = frozenset(without)
+        self._queries.without = frozenset(without)
         for reason, place in self._refused:
             account.records += 1
             account.skip(reason, place)
@@ -240,15 +191,15 @@ class Store:
         yield from self._unplaced(parts, placed)
         self._database.check_unchanged()
         account.bytes_read = self.size
-        if self._lost_texts:
-            account.repaired[BAD_TEXT] = self._lost_texts
+        if self._queries.mended_texts:
+            account.repaired[BAD_TEXT] = self._queries.mended_texts
 
     def _batches(self, account: Log) -> Iterator[dict[tuple[str, str], SessionRecord]]:
         """The sessions, by when they began as their first request writes it, still without their requests."""
         account.bytes_total = self.size
         if REQUESTS not in self.columns:
             return
-        rows = self._rows(
+        rows = self._queries.rows(
             "SELECT coalesce(user_id, ''), session_id, min(created_at) AS began, count(*) FROM requests "
             f"WHERE {_NAMED} GROUP BY 1, 2 ORDER BY began, 2, 1"
         )
@@ -263,7 +214,7 @@ class Store:
         lost: list[str] = []
         missing = None if self.keeps_metadata else NOT_KEPT
         sessions = list(dict.fromkeys(session for _, session in batch))
-        for rows in self._keyed(REQUESTS, "session_id", sessions):
+        for rows in self._queries.keyed(REQUESTS, "session_id", sessions):
             for row in rows:
                 record = batch.get((row[2] or "", row[3]))
                 if record is None:
@@ -283,7 +234,9 @@ class Store:
         """Count the requests without a session id. Returns how many interactions the log has of them."""
         count = 0
         if REQUESTS in self.columns:
-            rows = self._rows(f"SELECT {self._fields(REQUESTS, 't')} FROM requests t WHERE NOT {_NAMED} ORDER BY 1")
+            rows = self._queries.rows(
+                f"SELECT {self._queries.fields(REQUESTS, 't')} FROM requests t WHERE NOT {_NAMED} ORDER BY 1"
+            )
             while found := list(islice(rows, BATCH)):
                 for row in found:
                     parts.fault(Reason(NO_SESSION), request_place(row))
@@ -294,7 +247,7 @@ class Store:
         """Count the interactions of requests that are left out."""
         count = 0
         if requests and INTERACTIONS in self.columns:
-            for rows in self._keyed(INTERACTIONS, "request_id", requests):
+            for rows in self._queries.keyed(INTERACTIONS, "request_id", requests):
                 count += len(rows)
                 account.records += len(rows)
                 for row in rows:
@@ -307,7 +260,7 @@ class Store:
             return
         where = "NOT EXISTS (SELECT 1 FROM requests r WHERE r.request_id = t.request_id)"
         where = where if REQUESTS in self.columns else "1"
-        for row in self._rows(f"SELECT t.interaction_id FROM interactions t WHERE {where} ORDER BY 1"):
+        for row in self._queries.rows(f"SELECT t.interaction_id FROM interactions t WHERE {where} ORDER BY 1"):
             account.records += 1
             account.skip(NO_REQUEST, f"interaction {row[0]}")
 
@@ -320,7 +273,7 @@ class Store:
         by_request = {request.request_id: record for record in batch for request in record.requests}
         count = 0
         if INTERACTIONS in self.columns:
-            for rows in self._keyed(INTERACTIONS, "request_id", list(by_request)):
+            for rows in self._queries.keyed(INTERACTIONS, "request_id", list(by_request)):
                 count += len(rows)
                 for row in rows:
                     try:
@@ -400,7 +353,7 @@ class Store:
                 "SELECT session_id, user_id, min(created_at) FROM requests "
                 f"WHERE session_id IN ({several}) GROUP BY session_id, user_id"
             )
-            for session, user, began in self._rows(query) if REQUESTS in self.columns else ():
+            for session, user, began in self._queries.rows(query) if REQUESTS in self.columns else ():
                 try:
                     at = instant(began)
                 except Reason:
@@ -415,9 +368,9 @@ class Store:
             f"retrieved_learning_eval::{len(user)}:{user}::{len(session)}:{session}": record
             for (user, session), record in by_key.items()
         }
-        for chunk in _chunks(list(names)):
-            query = f"SELECT service_name, operation_state FROM {STATES} WHERE service_name IN ({_marks(chunk)})"
-            for name, state in self._rows(query, _padded(chunk)):
+        for chunk in chunks(list(names)):
+            query = f"SELECT service_name, operation_state FROM {STATES} WHERE service_name IN ({marks(chunk)})"
+            for name, state in self._queries.rows(query, padded(chunk)):
                 names[name].grading = grading_state(state)
 
     def _unplaced(self, parts: Parts, placed: Mapping[str, Seen]) -> Iterator[SessionRecord]:
@@ -433,12 +386,12 @@ class Store:
             if table not in self.columns or len(placed[table]) == self.count(table):
                 continue
             record: SessionRecord | None = None
-            fields = self._fields(table, "t")
+            fields = self._queries.fields(table, "t")
             order = ", ".join(f"t.{name}" for name in ("session_id", "user_id", id_name) if self.has(table, name))
-            for raw in self._rows(f"SELECT {fields} FROM {table} t ORDER BY {order}"):
+            for raw in self._queries.rows(f"SELECT {fields} FROM {table} t ORDER BY {order}"):
                 if not placed[table].add(raw[0]):
                     continue
-                row = parts.take(read, raw, parts, place=f"{_nouns[table]} {text_of(raw[0])}")
+                row = parts.take(read, raw, parts, place=f"{NOUNS[table]} {text_of(raw[0])}")
                 if row is None or (row[0] != raw[0] and not placed[table].add(row[0])):
                     continue
                 user = getattr(row, "user", "")
@@ -464,13 +417,17 @@ class Store:
     ) -> Iterator[Row]:
         if table not in self.columns:
             return
-        found = self._keyed(table, "session_id", sessions) if keys is None else self._of_keys(table, keys, sessions)
+        found = (
+            self._queries.keyed(table, "session_id", sessions)
+            if keys is None
+            else self._queries.of_keys(table, keys, sessions)
+        )
         for raw in sorted(chain.from_iterable(found), key=_by_id):
             try:
                 yield read(raw, parts)
             except Reason as reason:
                 if placed[table].add(raw[0]):
-                    parts.fault(reason, f"{_nouns[table]} {text_of(raw[0])}")
+                    parts.fault(reason, f"{NOUNS[table]} {text_of(raw[0])}")
 
     # -- single tables ------------------------------------------------------------------------------------------------
 
@@ -484,7 +441,7 @@ class Store:
 
     def interactions(self, account: Log) -> Iterator[InteractionRow]:
         """Every interaction that can be used, by id."""
-        self._without = frozenset()
+        self._queries.without = frozenset()
         yield from self._table(INTERACTIONS, "interaction_id", interaction_row, self._parts(account))
 
     def outcomes(self, account: Log) -> Iterator[OutcomeRow]:
@@ -508,11 +465,11 @@ class Store:
     ) -> Iterator[Row]:
         if table not in self.columns:
             return
-        for raw in self._rows(f"SELECT {self._fields(table, 't')} FROM {table} t ORDER BY {order}"):
+        for raw in self._queries.rows(f"SELECT {self._queries.fields(table, 't')} FROM {table} t ORDER BY {order}"):
             try:
                 yield read(raw, parts)
             except Reason as reason:
-                parts.fault(reason, f"{_nouns[table]} {text_of(raw[table == REQUESTS])}")
+                parts.fault(reason, f"{NOUNS[table]} {text_of(raw[table == REQUESTS])}")
 
     def learning_texts(self, references: Iterable[Reference]) -> dict[Reference, str]:
         """The texts of learnings that are still in the log, playbooks with what triggers them."""
@@ -525,9 +482,9 @@ class Store:
             if not self.has(table, id_name) or not self.has(table, "content"):
                 continue
             trigger = "trigger" if self.has(table, "trigger") else "NULL"
-            for chunk in _chunks(names):
-                query = f"SELECT {id_name}, content, {trigger} FROM {table} WHERE {id_name} IN ({_marks(chunk)})"
-                for name, content, when in self._rows(query, _padded(chunk)):
+            for chunk in chunks(names):
+                query = f"SELECT {id_name}, content, {trigger} FROM {table} WHERE {id_name} IN ({marks(chunk)})"
+                for name, content, when in self._queries.rows(query, padded(chunk)):
                     text = text_of(content)
                     found[Reference(kind, text_of(name))] = f"When: {text_of(when)}\n{text}" if when else text
         return found
@@ -540,7 +497,7 @@ class Store:
                 "SELECT retrieval_experiment_id, retrieval_experiment_arm, count(*) FROM requests "
                 "WHERE retrieval_experiment_id IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2"
             )
-            for name, arm, count in self._rows(query):
+            for name, arm, count in self._queries.rows(query):
                 found[text_of(name)][text_of(arm)] += count
         return dict(found)
 
@@ -548,123 +505,17 @@ class Store:
         """The request sources that there are, "" among them, each with its requests."""
         if not self.has(REQUESTS, "source"):
             return Counter()
-        rows = self._rows("SELECT source, count(*) FROM requests GROUP BY 1 ORDER BY 2 DESC, 1")
+        rows = self._queries.rows("SELECT source, count(*) FROM requests GROUP BY 1 ORDER BY 2 DESC, 1")
         found: Counter[str] = Counter()
         for source, count in rows:
             found[text_of(source)] += count
         return found
-
-    # -- queries ------------------------------------------------------------------------------------------------------
 
     def _parts(self, account: Log) -> Parts:
         def repaired(what: str) -> None:
             account.repaired[what] += 1
 
         return Parts(account, repaired)
-
-    def _fields(self, table: str, name: str) -> str:
-        known = self.columns[table]
-        if table == INTERACTIONS:
-            known -= self._without
-        always = {"rowid": f"{name}.rowid", "outcome_id": f"CAST({name}.rowid AS TEXT)"}
-        return ", ".join(f"{name}.{field}" if field in known else always.get(field, "NULL") for field in FIELDS[table])
-
-    def _keyed(self, table: str, column: str, keys: list[str]) -> Iterator[list[Sequence[Any]]]:
-        """The rows whose column is one of these keys, in no order, some at a time."""
-        source = self._indexed.get((table, column)) or self._index(table, column)
-        fields = self._fields(table, "t")
-        for chunk in _chunks(keys):
-            query, given = f"SELECT {fields} {source} IN ({_marks(chunk)})", _padded(chunk)
-            try:
-                yield self._connection.execute(query, given).fetchall()
-            except sqlite3.Error:
-                yield list(self._rows(query, given))  # which says what is wrong, or mends it
-
-    def _of_keys(self, table: str, keys: list[tuple[str, str]], sessions: list[str]) -> Iterator[list[Sequence[Any]]]:
-        """As `_keyed` by session id, for a table whose own index begins with the user, as that of outcomes does."""
-        if self._asks_by_user is None:
-            indexes = self._indexes(table)
-            by_user = any(columns[:2] == ["user_id", "session_id"] for columns in indexes)
-            self._asks_by_user = by_user and not any(columns[:1] == ["session_id"] for columns in indexes)
-            blank = self._asks_by_user and next(self._rows(f"SELECT 1 FROM {table} WHERE user_id = '' LIMIT 1"), None)
-            self._has_blank_users = blank is not None
-        if not self._asks_by_user:
-            yield from self._keyed(table, "session_id", sessions)
-            return
-        asked = [*keys, *(("", session) for session in sessions)] if self._has_blank_users else keys
-        asked = list(dict.fromkeys(asked))
-        for start in range(0, len(asked), BATCH):
-            chunk = asked[start : start + BATCH]
-            query = (
-                f"WITH k(u, s) AS (VALUES {','.join(['(?, ?)'] * len(chunk))}) SELECT {self._fields(table, 't')} "
-                f"FROM k CROSS JOIN {table} t ON t.user_id = k.u AND t.session_id = k.s"
-            )
-            yield list(self._rows(query, list(chain.from_iterable(chunk))))
-
-    _asks_by_user: bool | None = None
-    _has_blank_users = False
-
-    def _indexes(self, table: str) -> list[list[str]]:
-        """The columns of each of a table's indexes; of those that hold only some rows, none."""
-        names = [text_of(row[1]) for row in self._rows(f"PRAGMA index_list({table})") if not row[4]]
-        return [[text_of(info[2]) for info in self._rows(f"PRAGMA index_info({_named(name)})")] for name in names]
-
-    def _index(self, table: str, column: str) -> str:
-        """How a table is asked by a column: by its own index, or else by one in SQLite's temporary database."""
-        if any(columns[:1] == [column] for columns in self._indexes(table)):
-            source = f"FROM {table} t WHERE t.{column}"
-        else:
-            index = f"evalr_{table}_{column}"
-            try:
-                self._connection.execute(
-                    f"CREATE TEMP TABLE {index} AS SELECT {column} AS key, rowid AS place FROM {table}"
-                )
-                self._connection.execute(f"CREATE INDEX temp.{index}_keys ON {index} (key)")
-            except sqlite3.Error as error:
-                raise database_error(self.path, error) from error
-            source = f"FROM temp.{index} x CROSS JOIN {table} t ON t.rowid = x.place WHERE x.key"
-        self._indexed[table, column] = source
-        return source
-
-    def _one(self, query: str) -> Sequence[Any]:
-        return next(self._rows(query))
-
-    def _rows(self, query: str, given: Sequence[Any] = ()) -> Iterator[Sequence[Any]]:
-        """The rows of a query. From the first text on that is no UTF-8, texts are mended, and those counted."""
-        count = 0
-        try:
-            for row in self._connection.execute(query, given):
-                count += 1
-                yield row
-        except sqlite3.Error as error:
-            if "decode" not in str(error) or self._connection.text_factory is not str:
-                raise database_error(self.path, error) from error
-        else:
-            return
-        self._connection.text_factory = self._mended
-        try:
-            for number, row in enumerate(self._connection.execute(query, given)):
-                if number >= count:
-                    yield row
-        except sqlite3.Error as error:
-            raise database_error(self.path, error) from error
-
-    def _mended(self, stored: bytes) -> str:
-        try:
-            return stored.decode()
-        except UnicodeDecodeError:
-            self._lost_texts += 1
-            return stored.decode("utf-8", "replace")
-
-
-_nouns: Final[Mapping[str, str]] = {
-    REQUESTS: "request",
-    INTERACTIONS: "interaction",
-    OUTCOMES: "result",
-    SHADOWS: "shadow verdict",
-    LEARNINGS: "learning result",
-    CUSTOMERS: "customer outcome",
-}
 
 
 def _place(owner: SessionRecord | None, attribute: str, row: Any, row_id: int, placed: Seen) -> None:
@@ -682,25 +533,3 @@ def _by_time(turn: InteractionRow) -> tuple[datetime, int]:
 
 def _by_id(row: Sequence[Any]) -> tuple[bool, Any]:
     return type(row[0]) is str, row[0]
-
-
-def _named(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _chunks(keys: list[str]) -> Iterator[list[str]]:
-    for start in range(0, len(keys), BATCH):
-        yield keys[start : start + BATCH]
-
-
-def _marks(chunk: list[str]) -> str:
-    """Few different texts of queries, which SQLite then need not read anew: places that are left over hold NULL."""
-    return ",".join("?" * _room(len(chunk)))
-
-
-def _padded(chunk: list[str]) -> list[str | None]:
-    return [*chunk, *[None] * (_room(len(chunk)) - len(chunk))]
-
-
-def _room(count: int) -> int:
-    return BATCH if count > 16 else 16 if count > 1 else 1
