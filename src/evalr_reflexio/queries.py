@@ -12,8 +12,10 @@ from evalr_reflexio.opening import database_error
 from evalr_reflexio.rows import Columns
 from evalr_reflexio.tables import FIELDS, IDENTITY, INTERACTIONS, LEARNING_TABLES, NEEDED, STATES
 
-BATCH = 256
-"""Sessions that are put together at a time, and keys that are asked for at a time."""
+KEYS = 256
+"""How many keys are asked for at a time."""
+
+_ROOMS = (1, 16, 64, KEYS)
 
 
 class Queries:
@@ -83,8 +85,8 @@ class Queries:
             return
         asked = [*keys, *(("", session) for session in sessions)] if self._has_blank_users else keys
         asked = list(dict.fromkeys(asked))
-        for start in range(0, len(asked), BATCH):
-            chunk = asked[start : start + BATCH]
+        for start in range(0, len(asked), KEYS):
+            chunk = asked[start : start + KEYS]
             query = (
                 f"WITH k(u, s) AS (VALUES {','.join(['(?, ?)'] * len(chunk))}) SELECT {self.fields(table, 't')} "
                 f"FROM k CROSS JOIN {table} t ON t.user_id = k.u AND t.session_id = k.s"
@@ -147,8 +149,8 @@ def _named(name: str) -> str:
 
 def chunks(keys: list[str]) -> Iterator[list[str]]:
     """Keys, as many as are asked for at a time."""
-    for start in range(0, len(keys), BATCH):
-        yield keys[start : start + BATCH]
+    for start in range(0, len(keys), KEYS):
+        yield keys[start : start + KEYS]
 
 
 def marks(chunk: list[str]) -> str:
@@ -162,4 +164,4 @@ def padded(chunk: list[str]) -> list[str | None]:
 
 
 def _room(count: int) -> int:
-    return BATCH if count > 16 else 16 if count > 1 else 1
+    return next(room for room in _ROOMS if count <= room)

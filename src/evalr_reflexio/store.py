@@ -32,7 +32,7 @@ from evalr_reflexio.parsing import (
     request_row,
     shadow_row,
 )
-from evalr_reflexio.queries import BATCH, Queries, chunks, marks, padded
+from evalr_reflexio.queries import Queries, chunks, marks, padded
 from evalr_reflexio.rows import (
     NOT_KEPT,
     Columns,
@@ -60,6 +60,9 @@ from evalr_reflexio.tables import (
 )
 
 Row = TypeVar("Row")
+
+BATCH = 64
+"""How many sessions are put together at a time: more would be slower, since Python then looks through more of them."""
 
 NO_SESSION = "request without a session id"
 NO_REQUEST = "interaction without its request"
