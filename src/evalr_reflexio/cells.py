@@ -140,7 +140,7 @@ def json_of(value: Any, what: str) -> Any:
     if not isinstance(value, str | bytes | bytearray):
         return value
     try:
-        return from_json(value)
+        return from_json(value, allow_inf_nan=False)
     except ValueError:
         raise Reason(f"unreadable {what}") from None
 
@@ -158,7 +158,7 @@ def metadata_of(value: Any) -> Any:
 def _list(value: Any, what: str) -> list[Any]:
     if type(value) is str and value:
         try:
-            found = from_json(value)
+            found = from_json(value, allow_inf_nan=False)
         except ValueError:
             raise Reason(f"unreadable {what}") from None
     else:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evalr.inputs import Activity, Exchange, LearningUse, Session, Side, ToolCall, Transcript, Turn
+from evalr_reflexio.making import made
 from evalr_reflexio.rows import InteractionRow, Reference, SessionRecord, ToolUse
 
 NO_SOURCE = "(none)"
@@ -38,31 +39,45 @@ def transcript_of(record: SessionRecord, *, arm: str | None = None) -> Transcrip
     asked = next((each.content for each in record.interactions if each.role == "person" and each.content), "")
     answers = (each.content for each in reversed(record.interactions) if each.role == "agent" and each.content)
     first = record.first
-    return Transcript.model_construct(
-        id=record.session,
-        at=None if first is None else first.at,
-        read_at=None,
-        weight=None,
-        request=asked,
-        turns=turns,
-        result=next(answers, None),
-        **shared_fields(record, arm),
+    return made(
+        Transcript,
+        {
+            "id": record.session,
+            "at": None if first is None else first.at,
+            "read_at": None,
+            "weight": None,
+            "request": asked,
+            "turns": turns,
+            "result": next(answers, None),
+            **shared_fields(record, arm),
+        },
     )
 
 
 def session_of(record: SessionRecord, *, arm: str | None = None) -> Session:
     """The same as times and roles alone."""
     first = record.first
-    return Session.model_construct(
-        id=record.session,
-        at=None if first is None else first.at,
-        read_at=None,
-        weight=None,
-        activities=[
-            Activity.model_construct(at=each.at, role=each.role, kind=each.action or "message", ref=None)
-            for each in record.interactions
-        ],
-        **shared_fields(record, arm),
+    return made(
+        Session,
+        {
+            "id": record.session,
+            "at": None if first is None else first.at,
+            "read_at": None,
+            "weight": None,
+            "activities": [
+                made(
+                    Activity,
+                    {
+                        "at": each.at,
+                        "role": each.role,
+                        "kind": each.action or "message",
+                        "ref": None,
+                    },
+                )
+                for each in record.interactions
+            ],
+            **shared_fields(record, arm),
+        },
     )
 
 
@@ -71,26 +86,32 @@ def _turn(row: InteractionRow) -> Turn:
     metadata: dict[str, Any] = {} if row.tokens is None else {"tokens": row.tokens}
     if row.expert_content:
         metadata["expert_content"] = row.expert_content
-    return Turn.model_construct(
-        role=row.role,
-        text=row.content,
-        id=str(row.interaction_id),
-        at=row.at,
-        kind=row.action or "message",
-        ref=None,
-        tool_calls=[_tool_call(tool) for tool in row.tools],
-        metadata=metadata,
+    return made(
+        Turn,
+        {
+            "role": row.role,
+            "text": row.content,
+            "id": str(row.interaction_id),
+            "at": row.at,
+            "kind": row.action or "message",
+            "ref": None,
+            "tool_calls": [_tool_call(tool) for tool in row.tools],
+            "metadata": metadata,
+        },
     )
 
 
 def _tool_call(tool: ToolUse) -> ToolCall:
-    return ToolCall.model_construct(
-        name=tool.name or "unnamed",
-        id=None,
-        arguments=tool.arguments,
-        status=tool.status or None,
-        error=None,
-        result=None,
+    return made(
+        ToolCall,
+        {
+            "name": tool.name or "unnamed",
+            "id": None,
+            "arguments": tool.arguments,
+            "status": tool.status or None,
+            "error": None,
+            "result": None,
+        },
     )
 
 
@@ -114,17 +135,20 @@ def exchanges_of(record: SessionRecord, *, treatment: Side = "served", arm: str 
     for row, message in messages_before(record):
         if is_exchange(row):
             # Not validated once more: the store has read each cell as what it must be.
-            yield Exchange.model_construct(
-                id=str(row.interaction_id),
-                at=row.at,
-                read_at=None,
-                weight=None,
-                session=record.session,
-                message=message or "",
-                served=row.content,
-                shadow=row.shadow_content,
-                treatment=treatment,
-                **shared,
+            yield made(
+                Exchange,
+                {
+                    "id": str(row.interaction_id),
+                    "at": row.at,
+                    "read_at": None,
+                    "weight": None,
+                    "session": record.session,
+                    "message": message or "",
+                    "served": row.content,
+                    "shadow": row.shadow_content,
+                    "treatment": treatment,
+                    **shared,
+                },
             )
 
 
@@ -175,19 +199,23 @@ def learning_uses_of(
             if turns is None:
                 turns = transcript_of(record, arm=arm).turns
             cited = cited_of(row, learning)
-            yield LearningUse.model_construct(
-                id=learning_id_of(row.interaction_id, learning),
-                at=row.at,
-                read_at=None,
-                weight=None,
-                session=record.session,
-                message=message or "",
-                response=row.content,
-                learning=text,
-                learning_kind=learning.kind,
-                learning_id=learning.id,
-                response_id=str(row.interaction_id),
-                cited=cited,
-                turns=turns,
-                **{**shared, "attributes": {**shared["attributes"], **use_words(cited)}},
+            yield made(
+                LearningUse,
+                {
+                    "id": learning_id_of(row.interaction_id, learning),
+                    "at": row.at,
+                    "read_at": None,
+                    "weight": None,
+                    "session": record.session,
+                    "message": message or "",
+                    "response": row.content,
+                    "learning": text,
+                    "learning_kind": learning.kind,
+                    "learning_id": learning.id,
+                    "response_id": str(row.interaction_id),
+                    "cited": cited,
+                    "turns": turns,
+                    **shared,
+                    "attributes": {**shared["attributes"], **use_words(cited)},
+                },
             )

@@ -39,6 +39,7 @@ def read_one(writer: Writer) -> tuple[SessionRecord, Log]:
         ("tools_used", '[{"name": "x"}]', "unreadable tools_used"),
         ("tools_used", "[7]", "unreadable tools_used"),
         ("tools_used", "[" * 5000, "unreadable tools_used"),
+        ("tools_used", '[{"tool_name": "x", "tool_data": NaN}]', "unreadable tools_used"),
         ("citations", "[{}]", "unreadable citations"),
         ("citations", '[{"kind": "rumour", "real_id": "1"}]', "unreadable citations"),
         ("citations", '[{"kind": ["profile"], "real_id": "1"}]', "unreadable citations"),
