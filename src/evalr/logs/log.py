@@ -23,7 +23,8 @@ NAMES = 200
 OTHERS = "others"
 
 COUNTED = re.compile(
-    r"\b(bot|change|commit|field|file|id|lockfile|number|object|role|squash|submodule|symlink|time|type|value)\b"
+    r"\b(answer|bot|change|commit|field|file|id|interaction|learning|lockfile|number|object|request|role|session|squash|"
+    r"submodule|symlink|time|type|value|verdict)\b"
 )
 
 

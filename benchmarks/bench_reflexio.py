@@ -1,0 +1,225 @@
+"""Reading a Reflexio log of a million interactions, beside a plain scan of the same rows with sqlite3 and json.
+
+Each way runs in a process of its own, so that its memory can be told: `bench_reflexio.py [INTERACTIONS]`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+BEGIN = datetime(2026, 6, 1, tzinfo=UTC)
+TURNS, REQUESTS_A_SESSION, SESSIONS_A_USER = 4, 2, 5
+
+SCHEMA = """
+CREATE TABLE requests (request_id TEXT PRIMARY KEY, user_id TEXT NOT NULL, created_at TEXT NOT NULL,
+  source TEXT NOT NULL DEFAULT '', agent_version TEXT NOT NULL DEFAULT '', session_id TEXT NOT NULL,
+  evaluation_only INTEGER NOT NULL DEFAULT 0, retrieval_experiment_id TEXT, retrieval_experiment_arm TEXT);
+CREATE TABLE interactions (interaction_id INTEGER PRIMARY KEY AUTOINCREMENT, user_id TEXT NOT NULL,
+  content TEXT NOT NULL DEFAULT '', request_id TEXT NOT NULL, created_at TEXT NOT NULL, role TEXT NOT NULL,
+  token_count INTEGER, user_action TEXT NOT NULL DEFAULT 'none', user_action_description TEXT NOT NULL DEFAULT '',
+  shadow_content TEXT NOT NULL DEFAULT '', expert_content TEXT NOT NULL DEFAULT '', tools_used TEXT, citations TEXT,
+  retrieved_learnings TEXT, embedding TEXT);
+CREATE TABLE agent_success_evaluation_result (result_id INTEGER PRIMARY KEY AUTOINCREMENT,
+  user_id TEXT NOT NULL DEFAULT '', session_id TEXT NOT NULL, agent_version TEXT NOT NULL DEFAULT '',
+  evaluation_name TEXT, is_success INTEGER NOT NULL, failure_type TEXT, failure_reason TEXT, created_at TEXT NOT NULL,
+  regular_vs_shadow TEXT, number_of_correction_per_session INTEGER NOT NULL DEFAULT 0,
+  user_turns_to_resolution INTEGER, is_escalated INTEGER NOT NULL DEFAULT 0, tags TEXT, embedding TEXT,
+  trajectory_through_request_id TEXT, trajectory_interaction_count INTEGER);
+CREATE TABLE shadow_comparison_verdicts (verdict_id INTEGER PRIMARY KEY AUTOINCREMENT, interaction_id TEXT NOT NULL,
+  session_id TEXT NOT NULL, agent_version TEXT NOT NULL, reflexio_is_request_1 INTEGER NOT NULL,
+  better_request TEXT NOT NULL, is_significantly_better INTEGER NOT NULL, comparison_reason TEXT,
+  judge_prompt_version TEXT NOT NULL, created_at TEXT NOT NULL);
+CREATE TABLE retrieved_learning_evaluation (result_id INTEGER PRIMARY KEY AUTOINCREMENT, user_id TEXT NOT NULL,
+  session_id TEXT NOT NULL, agent_version TEXT NOT NULL DEFAULT '', interaction_id INTEGER,
+  interaction_created_at INTEGER, kind TEXT NOT NULL, learning_id TEXT NOT NULL, is_relevant INTEGER,
+  relevance_reason TEXT NOT NULL DEFAULT '', impact TEXT, impact_reason TEXT NOT NULL DEFAULT '',
+  created_at INTEGER NOT NULL, diagnosis TEXT, evaluated_playbook_digest TEXT,
+  diagnosis_evidence_complete INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE user_playbooks (user_playbook_id INTEGER PRIMARY KEY, content TEXT NOT NULL, trigger TEXT);
+CREATE INDEX idx_interactions_request_id ON interactions(request_id);
+CREATE INDEX idx_requests_session ON requests(session_id, created_at, request_id);
+CREATE INDEX idx_eval_identity ON agent_success_evaluation_result(user_id, session_id);
+CREATE INDEX idx_shadow_session ON shadow_comparison_verdicts(session_id);
+CREATE INDEX idx_rle_session ON retrieved_learning_evaluation(session_id);
+"""
+
+SCANNED = {
+    "requests": """request_id, user_id, session_id, created_at, source, agent_version, evaluation_only,
+        retrieval_experiment_id, retrieval_experiment_arm""",
+    "interactions": """tools_used, citations, retrieved_learnings, interaction_id, request_id, created_at, role,
+        content, shadow_content, token_count, user_action, expert_content""",
+    "agent_success_evaluation_result": """tags, result_id, user_id, session_id, created_at, agent_version,
+        evaluation_name, is_success, failure_type, failure_reason, number_of_correction_per_session,
+        user_turns_to_resolution, is_escalated, trajectory_through_request_id""",
+    "shadow_comparison_verdicts": """verdict_id, interaction_id, session_id, created_at, agent_version,
+        reflexio_is_request_1, better_request, is_significantly_better, comparison_reason, judge_prompt_version""",
+    "retrieved_learning_evaluation": """diagnosis, result_id, user_id, session_id, created_at, interaction_id,
+        interaction_created_at, kind, learning_id, is_relevant, relevance_reason, impact, impact_reason""",
+}
+"""Of each table the columns that are read, those of JSON first."""
+
+OF_JSON = {"interactions": 3, "agent_success_evaluation_result": 1, "retrieved_learning_evaluation": 1}
+
+
+def generate(path: Path, interactions: int) -> None:
+    """A log whose sessions overlap in time, as those of many people do."""
+    chance = random.Random(7)
+    connection = sqlite3.connect(path)
+    connection.executescript(SCHEMA)
+    sessions = max(1, interactions // TURNS)
+    words = " ".join(f"word{number}" for number in range(30))
+    tools = json.dumps([{"tool_name": "search_docs", "tool_data": {"query": "reset password"}, "status": "success"}])
+    learnings = json.dumps([{"kind": "user_playbook", "learning_id": str(number)} for number in (1, 2)])
+    cited = json.dumps([{"kind": "user_playbook", "real_id": "1", "tag": "r1", "title": "rule"}])
+    embedding = json.dumps([0.01] * 32)
+    connection.executemany("INSERT INTO user_playbooks VALUES (?, ?, ?)", [(n, f"Rule {n}", "when") for n in (1, 2)])
+    rows: dict[str, list[tuple[object, ...]]] = {name: [] for name in "riesl"}
+    inserts = {
+        "r": "INSERT INTO requests VALUES (?,?,?,?,?,?,?,?,?)",
+        "i": "INSERT INTO interactions (interaction_id,user_id,content,request_id,created_at,role,token_count,"
+        "shadow_content,tools_used,citations,retrieved_learnings,embedding) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+        "e": "INSERT INTO agent_success_evaluation_result (user_id,session_id,agent_version,evaluation_name,is_success,"
+        "failure_type,failure_reason,created_at,number_of_correction_per_session,user_turns_to_resolution,tags)"
+        " VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+        "s": "INSERT INTO shadow_comparison_verdicts (interaction_id,session_id,agent_version,reflexio_is_request_1,"
+        "better_request,is_significantly_better,comparison_reason,judge_prompt_version,created_at)"
+        " VALUES (?,?,?,?,?,?,?,?,?)",
+        "l": "INSERT INTO retrieved_learning_evaluation (user_id,session_id,interaction_id,interaction_created_at,kind,"
+        "learning_id,is_relevant,relevance_reason,impact,impact_reason,created_at) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+    }
+    turn = 0
+    for number in range(sessions):
+        # A log is written as time goes by, and so in this order.
+        user, session = f"user-{chance.randrange(1 + sessions // SESSIONS_A_USER)}", f"{chance.getrandbits(64):016x}"
+        begin = BEGIN + timedelta(seconds=20 * number)
+        treated = number % 2
+        arm = "treatment" if treated else "holdout"
+        for request in range(REQUESTS_A_SESSION):
+            name = f"{chance.getrandbits(64):016x}-{number}-{request}"
+            at = begin + timedelta(minutes=request)
+            rows["r"].append((name, user, at.isoformat(), "prod", "agent@2", session, 1 - treated, "exp-1", arm))
+            for role in ("User", "Agent"):
+                turn += 1
+                agent = role == "Agent"
+                has_shadow = agent and number % 5 == 0
+                rows["i"].append((
+                    turn, user, words, name, (at + timedelta(seconds=10 * agent)).isoformat(), role, 60,
+                    words if has_shadow else "", tools if agent else "[]", cited if agent else "[]",
+                    learnings if agent and treated else "[]", embedding,
+                ))  # fmt: skip
+                if has_shadow:
+                    rows["s"].append((
+                        str(turn), session, "agent@2", chance.randrange(2), chance.choice("12"), 0, "why", "v1.1.0",
+                        at.isoformat(),
+                    ))  # fmt: skip
+                if agent and treated and number % 4 == 1:
+                    rows["l"].append((
+                        user, session, turn, int(at.timestamp()), "user_playbook", "1", 1, "rel", "positive", "imp",
+                        int(begin.timestamp()),
+                    ))  # fmt: skip
+        success = chance.random() < 0.7
+        rows["e"].append((
+            user, session, "agent@2", "agent_success", success, "" if success else "wrong_answer",
+            "" if success else "why", begin.isoformat(), chance.randrange(3), 2 if success else None, '["billing"]',
+        ))  # fmt: skip
+        if number % 5000 == 0 or number == sessions - 1:
+            for kind, insert in inserts.items():
+                connection.executemany(insert, rows[kind])
+                rows[kind] = []
+    connection.commit()
+    connection.close()
+
+
+def scan(path: Path) -> int:
+    """What anybody would write: every row, and json.loads of what is JSON."""
+    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    count = 0
+    for table, columns in SCANNED.items():
+        json_columns = OF_JSON.get(table, 0)
+        for row in connection.execute(f"SELECT {columns} FROM {table}"):
+            for cell in row[:json_columns]:
+                if cell is not None:
+                    json.loads(cell)
+            count += table == "interactions"
+    return count
+
+
+def sessions(path: Path) -> int:
+    """Whole sessions, with everything that belongs to each."""
+    from evalr.reflexio import open_store
+
+    with open_store(path) as store:
+        return sum(len(record.interactions) for record in store.sessions(store.account()))
+
+
+def figures(path: Path) -> int:
+    """Whole sessions, but for texts and tools, which no figure is made of."""
+    from evalr.reflexio import open_store
+
+    without = ("content", "expert_content", "tools_used")
+    with open_store(path) as store:
+        return sum(len(record.interactions) for record in store.sessions(store.account(), without=without))
+
+
+def inputs(path: Path) -> int:
+    """What the reader yields: transcripts, sessions, exchanges, learnings in use, stored verdicts."""
+    from evalr.logs import read
+    from evalr.measures import Transcript
+
+    items: Iterator[object] = iter(read(path, kind="reflexio", arms="experiment:exp-1"))
+    return sum(len(item.turns) for item in items if isinstance(item, Transcript))
+
+
+WAYS: dict[str, Callable[[Path], int]] = {"scan": scan, "figures": figures, "sessions": sessions, "inputs": inputs}
+
+
+def one_way(way: str, path: Path) -> None:
+    begin = time.process_time()
+    count = WAYS[way](path)
+    seconds = time.process_time() - begin
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"way": way, "interactions": count, "seconds": seconds, "peak_mib": peak}))
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("interactions", nargs="?", type=int, default=1_000_000)
+    options.add_argument("--way", choices=WAYS)
+    options.add_argument("--database", type=Path)
+    options.add_argument("--rounds", type=int, default=3)
+    given = options.parse_args()
+    if given.way is not None:
+        one_way(given.way, given.database)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = given.database or Path(folder) / "reflexio_bench.db"
+        if not path.exists():
+            generate(path, given.interactions)
+        print(f"{given.interactions:,} interactions, {path.stat().st_size / 1e6:,.0f} MB")
+        plain = None
+        for way in WAYS:
+            command = [sys.executable, __file__, "--way", way, "--database", str(path)]
+            runs = [
+                json.loads(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(given.rounds)
+            ]
+            best = min(runs, key=lambda run: run["seconds"])
+            plain = plain or best["seconds"]
+            print(
+                f"  {way:10} {best['seconds']:7.2f} s  {best['seconds'] / plain:5.2f}x  "
+                f"{best['peak_mib']:6.0f} MiB  {best['interactions']:,} interactions"
+            )
+
+
+if __name__ == "__main__":
+    main()

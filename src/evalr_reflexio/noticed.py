@@ -1,0 +1,65 @@
+"""What is odd about sessions, and decides nothing by itself: counted and listed, so that somebody may look."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+from evalr.estimates.words import count_words
+from evalr.quoting import quoted
+from evalr_reflexio.arms import MOST_LISTED, arm_of_tag
+from evalr_reflexio.rows import NOT_KEPT, SessionRecord
+from evalr_reflexio.stored import is_prefix
+
+TAGS = "tags differ between requests"
+EXPERIMENT_ARMS = "experiment arms differ between requests"
+SOURCES = "request sources differ between requests"
+EVALUATION_ONLY = "evaluation_only differs between requests"
+PREFIXES = "requests came after the last one that was judged"
+SHOWN = 3
+
+
+@dataclass(slots=True)
+class Noticed:
+    """How many sessions have something odd, and which: by (user, session), the first two hundred of each.
+
+    The first request decides all the same: which tag, request source and arm a session has.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    sessions: defaultdict[str, list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))
+
+    def see(self, record: SessionRecord) -> None:
+        """Take one session in."""
+        for what in irregularities(record):
+            self.counts[what] += 1
+            if len(self.sessions[what]) < MOST_LISTED:
+                self.sessions[what].append(record.key)
+
+    def sentences(self) -> list[str]:
+        """One for each kind, such as `request sources differ between requests: 2 sessions ('u1' 's4', 'u2' 's1')`."""
+        return [f"{what}: {count_words(count, 'session')} ({self._named(what)})" for what, count in self.counts.items()]
+
+    def _named(self, what: str) -> str:
+        named = [f"{quoted(session)} of {quoted(user)}" for user, session in self.sessions[what][:SHOWN]]
+        return ", ".join(named) + (", …" if self.counts[what] > SHOWN else "")
+
+
+def irregularities(record: SessionRecord) -> list[str]:
+    """What is odd about one session."""
+    found = []
+    requests = record.requests
+    if len(requests) > 1:
+        if len({request.source for request in requests}) > 1:
+            found.append(SOURCES)
+        if len({request.evaluation_only for request in requests} - {None}) > 1:
+            found.append(EVALUATION_ONLY)
+        arms = {(request.experiment, request.experiment_arm) for request in requests if request.experiment is not None}
+        if len(arms) > len({experiment for experiment, _ in arms}):
+            found.append(EXPERIMENT_ARMS)
+        tags = {arm_of_tag(each.metadata).arm for each in requests if each.metadata is not NOT_KEPT}
+        if len(tags - {None}) > 1:
+            found.append(TAGS)
+    if any(is_prefix(record, row) for row in record.outcomes):
+        found.append(PREFIXES)
+    return found

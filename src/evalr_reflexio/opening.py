@@ -1,0 +1,213 @@
+"""Opening the database of an application that may be running, so that nothing of it, or beside it, is ever written.
+
+SQLite itself would: to read a database in WAL mode it makes or brings up to date the index of the log (`-shm`), also
+when it may only read. So a database without a log is opened as one that does not change, one whose index is there with
+an index that may only be read, and one whose log has no index from a copy.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+from evalr.errors import LogError
+from evalr.estimates.words import count_words
+from evalr.logs.finding import unreadable
+
+MAGIC = b"SQLite format 3\x00"
+WAIT = 5.0
+"""Seconds to wait for a lock."""
+
+CACHE = "-65536"
+"""Of pages, in KiB with a minus: what keeps memory flat is that it has a bound."""
+
+_WAL_HEADER = 32
+_FRAME_HEADER = 24
+_WAL_MAGIC = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
+
+COPY_IT = "copy it with  sqlite3 FILE 'VACUUM INTO \"copy.db\"'  or SQLite's backup, never as one file"
+
+
+@dataclass
+class Database:
+    """A connection that reads one state of a database, and what is to know of how it was opened."""
+
+    connection: sqlite3.Connection
+    path: Path
+    size: int
+    notes: list[str] = field(default_factory=list)
+    _unchanged: Callable[[], bool] = field(default=lambda: True, repr=False)
+    _folder: tempfile.TemporaryDirectory[str] | None = field(default=None, repr=False)
+
+    def check_unchanged(self) -> None:
+        """Raise LogError where somebody wrote to a database that was opened as one that does not change."""
+        if not self._unchanged():
+            raise LogError(f"{self.path} was written while it was read: read it again, or {COPY_IT}")
+
+    def close(self) -> None:
+        """End the reading, and take away the copy if there is one."""
+        self.connection.close()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+
+def is_sqlite(head: bytes) -> bool:
+    """Whether a file that begins so is an SQLite database."""
+    return head.startswith(MAGIC)
+
+
+def open_database(path: Path, *, wait: float = WAIT) -> Database:
+    """The database, opened for reading alone, in one state of it.
+
+    Args:
+        path: of the file.
+        wait: seconds to wait where another program has locked it.
+
+    Raises:
+        LogError: it is missing, empty, no database, cut off, damaged or locked.
+    """
+    header, size = _header(path)
+    real = path.resolve()
+    wal, index = (real.with_name(real.name + end) for end in ("-wal", "-shm"))
+    try:
+        in_wal = header[18] == 2 and wal.is_file() and wal.stat().st_size > _WAL_HEADER
+        has_index = header[18] == 2 and index.is_file()
+    except OSError as error:
+        raise unreadable(path, error) from error
+    if not in_wal:
+        _check_whole(path, header, size)
+    notes = _wal_notes(wal) if in_wal else []
+    if in_wal and not has_index:
+        return _copied(path, real, size, notes, wait)
+    # Without a log and its index nobody has a database in WAL mode open, and SQLite would make both.
+    option = "readonly_shm=1" if header[18] != 2 or has_index else "immutable=1"
+    try:
+        connection = _connect(real, f"mode=ro&{option}", wait)
+    except sqlite3.Error as error:
+        if _may_be_copied(error):
+            return _copied(path, real, size, notes, wait)
+        raise database_error(path, error) from error
+    found = Database(connection, path, size, notes)
+    if option == "immutable=1":
+        before = _state(real)
+        found._unchanged = lambda: _state(real) == before and not (wal.exists() and wal.stat().st_size)
+    return found
+
+
+def _header(path: Path) -> tuple[bytes, int]:
+    try:
+        if path.is_dir():
+            raise IsADirectoryError
+        with path.open("rb") as file:
+            header = file.read(100)
+        size = path.stat().st_size
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error) from error
+    if not header:
+        raise LogError(f"{path} is empty: there are no records to read")
+    if not is_sqlite(header):
+        raise LogError(f"{path} is no SQLite database")
+    if len(header) < 100:
+        raise LogError(f"{path} is cut off inside of its header: {COPY_IT}")
+    return header, size
+
+
+def _check_whole(path: Path, header: bytes, size: int) -> None:
+    page = int.from_bytes(header[16:18], "big")
+    page = 65536 if page == 1 else page
+    pages = int.from_bytes(header[28:32], "big")
+    is_known = header[24:28] == header[92:96]  # otherwise a program wrote it that does not keep the number of pages
+    if is_known and pages * page > size:
+        raise LogError(f"{path} is cut off: {size:,} of {pages * page:,} bytes are there; {COPY_IT}")
+
+
+def _state(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_mtime_ns, found.st_size
+
+
+def _connect(path: Path, options: str, wait: float) -> sqlite3.Connection:
+    uri = f"file:{quote(str(path))}?{options}"
+    connection = sqlite3.connect(uri, uri=True, timeout=wait, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute(f"PRAGMA cache_size = {CACHE}")
+        connection.execute("BEGIN")  # one state for all that is read
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _may_be_copied(error: sqlite3.Error) -> bool:
+    """Whether SQLite would have to write: the log's index, or what a program that was killed left half done."""
+    name = getattr(error, "sqlite_errorname", "")
+    return name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY"))
+
+
+def _copied(path: Path, real: Path, size: int, notes: list[str], wait: float) -> Database:
+    folder = tempfile.TemporaryDirectory(prefix="evalr-", ignore_cleanup_errors=True)
+    try:
+        copy = Path(folder.name) / "copy.db"
+        for end in ("", "-wal", "-journal"):
+            with suppress(FileNotFoundError):
+                shutil.copyfile(real.with_name(real.name + end), copy.with_name(copy.name + end))
+        # Only the copy is written: what was left half done is rolled back in it, or read from its log.
+        connection = _connect(copy, "mode=rw", wait)
+    except OSError as error:
+        folder.cleanup()
+        raise unreadable(path, error) from error
+    except sqlite3.Error as error:
+        folder.cleanup()
+        raise database_error(path, error) from error
+    note = "read from a copy, since SQLite would have had to write beside it"
+    return Database(connection, path, size, [*notes, note], _folder=folder)
+
+
+def _wal_notes(wal: Path) -> list[str]:
+    """What of a log SQLite will not read: a commit that was never finished, or all of it."""
+    try:
+        with wal.open("rb") as file:
+            header = file.read(_WAL_HEADER)
+            size = file.seek(0, 2)
+            if header[:4] not in _WAL_MAGIC:
+                return ["its -wal is no log of SQLite, and what is in it is not read"]
+            page, salt = int.from_bytes(header[8:12], "big"), header[16:24]
+            step = page + _FRAME_HEADER
+            committed = frames = 0
+            while _WAL_HEADER + frames * step + _FRAME_HEADER <= size:
+                file.seek(_WAL_HEADER + frames * step)
+                frame = file.read(_FRAME_HEADER)
+                if frame[8:16] != salt:
+                    break  # of an earlier round of the log
+                if _WAL_HEADER + (frames + 1) * step > size:
+                    frames += 1
+                    break
+                frames += 1
+                if any(frame[4:8]):
+                    committed = frames
+    except (OSError, ZeroDivisionError):
+        return []
+    if frames == committed:
+        return []
+    return [f"its -wal ends in a change that was never finished: {count_words(frames - committed, 'page')} not read"]
+
+
+def database_error(path: Path | str, error: sqlite3.Error) -> LogError:
+    """The error for a database that cannot be read, with its path, why, and what to do."""
+    name = getattr(error, "sqlite_errorname", "")
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")):
+        return LogError(f"{path} is locked by another program: try again when it writes less, or {COPY_IT}")
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR_SHORT_READ", "SQLITE_SCHEMA")):
+        return LogError(f"{path} is damaged or cut off ({error}): {COPY_IT}")
+    if name.startswith("SQLITE_PERM") or name == "SQLITE_AUTH":
+        return LogError(f"{path}: no permission to read it")
+    if name.startswith("SQLITE_FULL"):
+        return LogError(f"{path}: no room for SQLite's temporary files; set SQLITE_TMPDIR to a folder that has some")
+    return LogError(f"{path} cannot be read: {error}")

@@ -1,0 +1,167 @@
+"""Asking an SQLite database of any release: what a release does not have is NULL, and what has no index gets one."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+from evalr_reflexio.cells import text_of
+from evalr_reflexio.opening import database_error
+from evalr_reflexio.rows import Columns
+from evalr_reflexio.tables import FIELDS, IDENTITY, INTERACTIONS, LEARNING_TABLES, NEEDED, STATES
+
+KEYS = 256
+"""How many keys are asked for at a time."""
+
+_ROOMS = (1, 16, 64, KEYS)
+
+
+class Queries:
+    """A database that is asked.
+
+    Attributes:
+        columns: those of each table that it has; a table that is not Reflexio's is not among them.
+        without: columns of interactions to read as missing.
+        mended_texts: how many texts were no UTF-8.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
+        self._connection, self._path = connection, path
+        self._indexed: dict[tuple[str, str], str] = {}
+        self._asks_by_user: bool | None = None
+        self._has_blank_users = False
+        self.without: frozenset[str] = frozenset()
+        self.mended_texts = 0
+        self.columns = self._detect()
+
+    def has(self, table: str, column: str | None = None) -> bool:
+        """Whether there is a table, or a column of it."""
+        return table in self.columns and (column is None or column in self.columns[table])
+
+    def count(self, table: str) -> int:
+        """How many rows a table has; 0 where there is none."""
+        return int(next(self.rows(f"SELECT count(*) FROM {table}"))[0]) if table in self.columns else 0
+
+    def _detect(self) -> Columns:
+        names = {text_of(row[0]) for row in self.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        tables = {*FIELDS, STATES, IDENTITY, *(table for table, _ in LEARNING_TABLES.values())}
+        found = {
+            table: frozenset(text_of(row[1]) for row in self.rows(f"PRAGMA table_info({table})"))
+            for table in sorted(tables & names)
+        }
+        return {table: columns for table, columns in found.items() if columns.issuperset(NEEDED.get(table, ()))}
+
+    def fields(self, table: str, name: str) -> str:
+        """What to select of a table that is called `name` in the query, in the order of FIELDS."""
+        known = self.columns[table]
+        if table == INTERACTIONS:
+            known -= self.without
+        always = {"rowid": f"{name}.rowid", "outcome_id": f"CAST({name}.rowid AS TEXT)"}
+        return ", ".join(f"{name}.{field}" if field in known else always.get(field, "NULL") for field in FIELDS[table])
+
+    def keyed(self, table: str, column: str, keys: list[str]) -> Iterator[list[Sequence[Any]]]:
+        """The rows whose column is one of these keys, in no order, some at a time."""
+        source = self._indexed.get((table, column)) or self._index(table, column)
+        fields = self.fields(table, "t")
+        for chunk in chunks(keys):
+            query, given = f"SELECT {fields} {source} IN ({marks(chunk)})", padded(chunk)
+            try:
+                yield self._connection.execute(query, given).fetchall()
+            except sqlite3.Error:
+                yield list(self.rows(query, given))  # which says what is wrong, or mends it
+
+    def of_keys(self, table: str, keys: list[tuple[str, str]], sessions: list[str]) -> Iterator[list[Sequence[Any]]]:
+        """As `keyed` by session id, for a table whose own index begins with the user, as that of outcomes does."""
+        if self._asks_by_user is None:
+            indexes = self._indexes(table)
+            by_user = any(columns[:2] == ["user_id", "session_id"] for columns in indexes)
+            self._asks_by_user = by_user and not any(columns[:1] == ["session_id"] for columns in indexes)
+            blank = self._asks_by_user and next(self.rows(f"SELECT 1 FROM {table} WHERE user_id = '' LIMIT 1"), None)
+            self._has_blank_users = blank is not None
+        if not self._asks_by_user:
+            yield from self.keyed(table, "session_id", sessions)
+            return
+        asked = [*keys, *(("", session) for session in sessions)] if self._has_blank_users else keys
+        asked = list(dict.fromkeys(asked))
+        for start in range(0, len(asked), KEYS):
+            chunk = asked[start : start + KEYS]
+            query = (
+                f"WITH k(u, s) AS (VALUES {','.join(['(?, ?)'] * len(chunk))}) SELECT {self.fields(table, 't')} "
+                f"FROM k CROSS JOIN {table} t ON t.user_id = k.u AND t.session_id = k.s"
+            )
+            yield list(self.rows(query, list(chain.from_iterable(chunk))))
+
+    def _indexes(self, table: str) -> list[list[str]]:
+        """The columns of each of a table's indexes; of those that hold only some rows, none."""
+        names = [text_of(row[1]) for row in self.rows(f"PRAGMA index_list({table})") if not row[4]]
+        return [[text_of(info[2]) for info in self.rows(f"PRAGMA index_info({_named(name)})")] for name in names]
+
+    def _index(self, table: str, column: str) -> str:
+        """How a table is asked by a column: by its own index, or else by one in SQLite's temporary database."""
+        if any(columns[:1] == [column] for columns in self._indexes(table)):
+            source = f"FROM {table} t WHERE t.{column}"
+        else:
+            index = f"evalr_{table}_{column}"
+            try:
+                self._connection.execute(
+                    f"CREATE TEMP TABLE {index} AS SELECT {column} AS key, rowid AS place FROM {table}"
+                )
+                self._connection.execute(f"CREATE INDEX temp.{index}_keys ON {index} (key)")
+            except sqlite3.Error as error:
+                raise database_error(self._path, error) from error
+            source = f"FROM temp.{index} x CROSS JOIN {table} t ON t.rowid = x.place WHERE x.key"
+        self._indexed[table, column] = source
+        return source
+
+    def rows(self, query: str, given: Sequence[Any] = ()) -> Iterator[Sequence[Any]]:
+        """The rows of a query. From the first text on that is no UTF-8, texts are mended, and those counted."""
+        count = 0
+        try:
+            for row in self._connection.execute(query, given):
+                count += 1
+                yield row
+        except sqlite3.Error as error:
+            if "decode" not in str(error) or self._connection.text_factory is not str:
+                raise database_error(self._path, error) from error
+        else:
+            return
+        self._connection.text_factory = self._mended
+        try:
+            for number, row in enumerate(self._connection.execute(query, given)):
+                if number >= count:
+                    yield row
+        except sqlite3.Error as error:
+            raise database_error(self._path, error) from error
+
+    def _mended(self, stored: bytes) -> str:
+        try:
+            return stored.decode()
+        except UnicodeDecodeError:
+            self.mended_texts += 1
+            return stored.decode("utf-8", "replace")
+
+
+def _named(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def chunks(keys: list[str]) -> Iterator[list[str]]:
+    """Keys, as many as are asked for at a time."""
+    for start in range(0, len(keys), KEYS):
+        yield keys[start : start + KEYS]
+
+
+def marks(chunk: list[str]) -> str:
+    """Few different texts of queries, which SQLite then need not read anew: places that are left over hold NULL."""
+    return ",".join("?" * _room(len(chunk)))
+
+
+def padded(chunk: list[str]) -> list[str | None]:
+    """The values for `marks`."""
+    return [*chunk, *[None] * (_room(len(chunk)) - len(chunk))]
+
+
+def _room(count: int) -> int:
+    return next(room for room in _ROOMS if count <= room)

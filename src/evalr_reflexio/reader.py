@@ -1,0 +1,355 @@
+"""The reader that `evalr report` uses: everything in a Reflexio log as evalr's inputs and stored verdicts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice
+from os import PathLike
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+from evalr.errors import InputError, LogError
+from evalr.estimates.words import count_words
+from evalr.inputs import Input, Transcript
+from evalr.logs.log import Item, Log, Stored
+from evalr.quoting import quoted
+from evalr.verdicts import Verdict
+from evalr_reflexio.arms import ArmCounts, Arms, ExperimentArms, SourceArms, arms_of, computed_arm
+from evalr_reflexio.assigning import CONTROL, HOLDOUT
+from evalr_reflexio.config import Config, find_config, read_config
+from evalr_reflexio.conversations import (
+    exchanges_of,
+    learning_uses_of,
+    references_in,
+    session_of,
+    transcript_of,
+)
+from evalr_reflexio.noticed import Noticed
+from evalr_reflexio.places import claim_of, open_store
+from evalr_reflexio.rows import Reference, SessionRecord, ShadowRow
+from evalr_reflexio.store import Store
+from evalr_reflexio.stored import OUTCOME as OUTCOME_MEASURE
+from evalr_reflexio.stored import (
+    Served,
+    Told,
+    customer_verdict,
+    learnings_told,
+    outcomes_told,
+    shadows_told,
+    treatment_side,
+)
+from evalr_reflexio.tables import OUTCOMES
+
+Compat = Literal["reflexio"]
+
+DUPLICATE = "duplicate verdict"
+OTHER_PROMPT = "shadow verdict of another prompt version"
+NO_SIDE = "shadow verdict of a session without an arm"
+NO_SIDE_EXCHANGE = "answer with a shadow in a session without an arm"
+NO_MESSAGE = "answer with a shadow, and no message before it"
+GONE = "learning whose text is gone"
+NOTHING_SAID = "session without interactions"
+ALL_PROMPTS = "all"
+
+_BATCH = 64
+_SETTINGS = {"config": None, "arms": None, "shadow": "served", "shadow_version": None, "compat": None}
+
+
+@dataclass
+class ReflexioLog(Log):
+    """A Reflexio log, read as it is iterated over; its account says more than others.
+
+    Attributes:
+        noticed: sessions whose requests disagree, and verdicts on a part of a session.
+        arms: how many sessions are in each arm, and why the others are in none; empty where no arms were asked for.
+        config: what is known of the organisation's settings.
+    """
+
+    noticed: Noticed = field(default_factory=Noticed, init=False)
+    arms: ArmCounts = field(default_factory=ArmCounts, init=False)
+    config: Config = field(default_factory=Config, init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What can be set of how a log is read; see `ReflexioReader.open`."""
+
+    config: str | PathLike[str] | Config | None = None
+    arms: str | Arms | None = None
+    shadow: Served = "served"
+    shadow_version: str | None = None
+    compat: Compat | None = None
+
+
+@dataclass(frozen=True)
+class ReflexioReader:
+    """Reads Reflexio's logs, of releases 0.2.24 to 0.2.32: its SQLite database, or answers of its HTTP API."""
+
+    name: str = "reflexio"
+    describes: str = "a Reflexio log: its SQLite database, or answers of its HTTP API as JSON"
+    settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType(_SETTINGS))
+
+    def claim(self, path: Path, head: bytes) -> float:
+        """Sure of a database with its tables, and of a JSON object with its lists."""
+        return claim_of(path, head)
+
+    def open(
+        self,
+        path: Path,
+        *,
+        strict: bool = False,
+        config: str | PathLike[str] | Config | None = None,
+        arms: str | Arms | None = None,
+        shadow: Served = "served",
+        shadow_version: str | None = None,
+        compat: Compat | None = None,
+    ) -> ReflexioLog:
+        """The log; nothing is read before it is iterated over.
+
+        Args:
+            path: the database, a file of HTTP answers, or a folder of them.
+            strict: see `Log`.
+            config: Reflexio's configuration file; by default the one beside the database, or where Reflexio keeps it.
+            arms: `tag`, `request-source:A=x,y;B=z` or `experiment:ID`: what puts sessions into arms.
+            shadow: which of two answers had Reflexio: "served", "shadow", or "arm" where it is the one that was served,
+                except in the control's sessions.
+            shadow_version: the prompt version of the shadow verdicts to read; by default the one that the configuration
+                names, or all of them where it is not known, and with "all".
+            compat: "reflexio" keeps every verdict of a session, as Reflexio counts them, rather than the last one.
+
+        Raises:
+            InputError: a setting makes no sense.
+        """
+        if shadow not in ("served", "shadow", "arm"):
+            raise InputError(f"shadow={shadow!r} must be 'served', 'shadow' or 'arm'")
+        if compat not in (None, "reflexio"):
+            raise InputError(f"compat={compat!r} must be None or 'reflexio'")
+        if shadow == "arm" and arms is None:
+            raise InputError("shadow='arm' needs arms, such as arms='tag', which say whose served answer had Reflexio")
+        options = Options(config=config, arms=arms, shadow=shadow, shadow_version=shadow_version, compat=compat)
+        return ReflexioLog(str(path), self.name, partial(_items, path, options), strict=strict)
+
+
+reader = ReflexioReader()
+
+
+def config_for(store: Store, given: str | PathLike[str] | Config | None = None) -> Config:
+    """The configuration that belongs to a log: the one given, else one that is found, else what its answers list.
+
+    Raises:
+        LogError: the file cannot be read.
+    """
+    if isinstance(given, Config):
+        return given
+    found = Path(given) if given is not None else None if store.over_http else find_config(Path(store.path), store.org)
+    if found is not None:
+        config = read_config(found)
+        return replace(config, org=store.org or config.org)
+    return Config(org=store.org, experiments=store.experiments)
+
+
+def _items(path: Path, options: Options, log: Log) -> Iterator[Item]:
+    if not isinstance(log, ReflexioLog):
+        raise LogError(f"{path}: this reader's items are counted in a log of its own")
+    with open_store(path) as store:
+        log.config = config = config_for(store, options.config)
+        if config.path is not None and options.config is None:
+            log.notes.append(f"its configuration is read from {config.path}")
+        arms = options.arms
+        if isinstance(arms, str):
+            arms = arms_of(arms, config=config, store=store)
+        yield from _Reading(store, options, arms, config, log).items()
+
+
+class _Reading:
+    """One pass over a log."""
+
+    def __init__(self, store: Store, options: Options, arms: Arms | None, config: Config, log: ReflexioLog) -> None:
+        self.store, self.options, self.arms, self.config, self.log = store, options, arms, config, log
+        self.controls = _controls(arms, options.shadow)
+        wanted = options.shadow_version or config.shadow_prompt_version
+        self.prompt_version = None if wanted == ALL_PROMPTS else wanted
+        self.has_corrections = store.has(OUTCOMES, "tags")
+        self.notes: Counter[str] = Counter()
+
+    def items(self) -> Iterator[Item]:
+        records = self.store.sessions(self.log)
+        while batch := list(islice(records, _BATCH)):
+            texts = self.store.learning_texts(references_in(batch))
+            for record in batch:
+                yield from self._of(record, texts)
+        self._tell()
+        if not self.log.records:
+            raise LogError(f"{self.log.path}: there are no records in it")
+
+    def _of(self, record: SessionRecord, texts: Mapping[Reference, str]) -> Iterator[Item]:
+        arm = self._arm(record)
+        self.log.noticed.see(record)
+        if record.requests:
+            if record.first is not None and record.first.evaluation_only:
+                self.notes["for evaluation only"] += 1
+            self.log.records += 1
+            if record.interactions:
+                transcript = transcript_of(record, arm=arm)
+                yield transcript
+                yield from self._derived([session_of(record, arm=arm)])
+                yield from self._parts(record, transcript, texts, arm)
+            else:
+                self.log.leave_out(NOTHING_SAID, f"session {quoted(record.session)}")
+        yield from self._stored(outcomes_told(record, arm=arm))
+        yield from self._shadows(record, arm)
+        yield from self._stored(learnings_told(record, arm=arm))
+        if record.customer_outcome is not None:
+            self.log.records += 1
+            yield Stored(OUTCOME_MEASURE, customer_verdict(record, record.customer_outcome, arm=arm))
+
+    def _arm(self, record: SessionRecord) -> str | None:
+        if self.arms is None:
+            return None
+        reading = self.arms.read(record)
+        self.log.arms.see(reading)
+        if reading.arm is not None:
+            computed = computed_arm(record, self.arms, org=self.config.org)
+            if computed is not None:
+                self.log.arms.check(record, reading.arm, computed)
+        return reading.arm
+
+    def _derived(self, inputs: Iterable[Input]) -> Iterator[Input]:
+        for each in inputs:
+            self.log.derived += 1
+            yield each
+
+    def _parts(
+        self, record: SessionRecord, transcript: Transcript, texts: Mapping[Reference, str], arm: str | None
+    ) -> Iterator[Input]:
+        side = treatment_side(self.options.shadow, arm, self.controls)
+        for exchange in exchanges_of(record, treatment=side or "served", arm=arm):
+            if side is not None and exchange.message:
+                yield from self._derived([exchange])
+            else:
+                self._leave_out(NO_MESSAGE if side else NO_SIDE_EXCHANGE, f"interaction {exchange.id}")
+        for use in learning_uses_of(record, texts, turns=transcript.turns, arm=arm):
+            if isinstance(use, Reference):
+                self._leave_out(GONE, f"{use.kind} {quoted(use.id)}")
+            else:
+                yield from self._derived([use])
+
+    def _shadows(self, record: SessionRecord, arm: str | None) -> Iterator[Stored]:
+        if self.prompt_version is not None and record.shadow_verdicts:
+            kept = [row for row in record.shadow_verdicts if row.prompt_version == self.prompt_version]
+            for row in record.shadow_verdicts:
+                if row.prompt_version != self.prompt_version:
+                    self._leave_out(OTHER_PROMPT, f"shadow verdict {row.verdict_id}")
+            record.shadow_verdicts = kept
+        yield from self._stored(shadows_told(record, which=self.options.shadow, arm=arm, controls=self.controls))
+
+    def _stored(self, told: Iterable[Told | ShadowRow]) -> Iterator[Stored]:
+        times: Counter[Any] = Counter()
+        for each in told:
+            if isinstance(each, ShadowRow):
+                self._leave_out(NO_SIDE, f"shadow verdict {each.verdict_id}")
+                continue
+            stored = self._without_old_corrections(each)
+            if self.options.compat is not None:
+                stored = _repeated(stored, times)
+            elif each.is_earlier:
+                self._leave_out(DUPLICATE, each.place)
+                continue
+            self.log.records += 1
+            yield stored
+
+    def _without_old_corrections(self, told: Told) -> Stored:
+        """A verdict without the number that meant something else in the releases that wrote it."""
+        stored = told.stored
+        result = stored.result
+        is_old = not self.has_corrections or not getattr(told.row, "user", "")
+        if stored.measure != OUTCOME_MEASURE or not is_old or not isinstance(result, Verdict):
+            return stored
+        self.notes["corrections"] += 1
+        return Stored(stored.measure, replace(result, value=result.value.model_copy(update={"corrections": None})))
+
+    def _leave_out(self, reason: str, place: str) -> None:
+        self.log.records += 1
+        self.log.leave_out(reason, place)
+
+    def _tell(self) -> None:
+        notes = self.log.notes
+        notes += self.store.notes
+        only = self.notes["for evaluation only"]
+        if only:
+            notes.append(
+                f"for evaluation only, often the control: {count_words(only, 'session')}; --by evaluation_only"
+            )
+        if self.notes["corrections"]:
+            verdicts = count_words(self.notes["corrections"], "verdict")
+            notes.append(f"corrections are not read of {verdicts}: before 0.2.30 that number was one of playbooks")
+        if self.prompt_version is not None:
+            notes.append(f"shadow verdicts are those of prompt version {quoted(self.prompt_version)}")
+        if self.options.shadow != "served":
+            whose = "the shadow" if self.options.shadow == "shadow" else "the served one, except in the control"
+            notes.append(f"of two answers, {whose} is taken for the one with Reflexio")
+        notes += self.log.noticed.sentences()
+        if self.arms is None:
+            notes += _ways_to_split(self.store)
+        else:
+            notes += arm_sentences(self.log.arms, self.arms)
+
+
+def _controls(arms: Arms | None, shadow: Served) -> tuple[str, ...]:
+    """The labels of arms whose served answers were without Reflexio."""
+    if not isinstance(arms, SourceArms):
+        return (CONTROL, HOLDOUT)
+    found = tuple(label for label in arms.labels if label.casefold() in (CONTROL, HOLDOUT))
+    if shadow == "arm" and not found:
+        raise InputError("shadow='arm' needs a set of request sources labelled control, where answers had no Reflexio")
+    return found
+
+
+def _repeated(stored: Stored, times: Counter[Any]) -> Stored:
+    about = stored.result.about
+    if about is None:
+        return stored
+    # Judges of several names count as one there.
+    key = (about.subject, stored.measure)
+    times[key] += 1
+    repeat = times[key] if times[key] > 1 else None
+    return Stored(stored.measure, replace(stored.result, about=about._replace(repeat=repeat)))
+
+
+def _ways_to_split(store: Store) -> list[str]:
+    """How sessions could be put into arms, where nobody asked for any."""
+    ways = [f"arms=experiment:{quoted(name)[1:-1]}" for name in store.experiments_seen()]
+    if store.keeps_metadata:
+        ways.append("arms=tag")
+    sources = [quoted(name)[1:-1] for name, _ in store.request_sources_seen().most_common(4) if name]
+    if len(sources) > 1:
+        ways.append(f"arms=request-source:treatment={sources[0]};control={sources[1]}")
+    return [f"sessions could be compared in arms: {', '.join(ways)}"] if ways else []
+
+
+def arm_sentences(counts: ArmCounts, arms: Arms) -> list[str]:
+    """Sessions by arm, those in none by cause, and how many of the arms a hash would give again."""
+    by_arm = ", ".join(f"{quoted(arm)[1:-1]} {counts.sessions[arm]:,}" for arm in sorted(counts.sessions)) or "none"
+    found = [f"sessions by arm ({quoted(arms.name, longest=80)[1:-1]}): {by_arm}"]
+    if counts.untagged:
+        causes = ", ".join(
+            f"{cause} {count:,}{_values(counts, cause)}" for cause, count in counts.untagged.most_common()
+        )
+        found.append(f"sessions in no arm: {causes}")
+    if counts.checked:
+        agreeing = counts.checked - counts.disagreeing
+        agree = f"{agreeing:,} of {counts.checked:,} sessions are in the arm of their user's hash"
+        named = ", ".join(f"{quoted(session)} of {quoted(user)}" for user, session in counts.disagreeing_sessions[:3])
+        found.append(agree + (f"; not so: {named}" if named else ""))
+    if not arms.randomised and not isinstance(arms, ExperimentArms):
+        found.append("who assigned these arms is not known here: their difference is an observation")
+    return found
+
+
+def _values(counts: ArmCounts, cause: str) -> str:
+    values = counts.seen.get(cause)
+    return "" if not values else " (" + ", ".join(f"{value} {count:,}" for value, count in values.most_common(5)) + ")"

@@ -1,0 +1,538 @@
+"""What one Reflexio log holds, session by session: the one way in for readers, arms and reports.
+
+Every release names its columns a little differently. They are looked up, and what is not there is read as missing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import chain, islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from evalr.errors import InputError, LogError
+from evalr.estimates.words import choice_words
+from evalr.logs.log import Log
+from evalr.logs.reasons import Reason
+from evalr.logs.seen import Seen
+from evalr_reflexio.cells import instant, text_of
+from evalr_reflexio.config import Experiment
+from evalr_reflexio.opening import Database
+from evalr_reflexio.parsing import (
+    Parts,
+    customer_outcome_row,
+    grading_state,
+    interaction_row,
+    learning_row,
+    outcome_row,
+    request_place,
+    request_row,
+    shadow_row,
+)
+from evalr_reflexio.queries import Queries, chunks, marks, padded
+from evalr_reflexio.rows import (
+    NOT_KEPT,
+    Columns,
+    CustomerOutcomeRow,
+    InteractionRow,
+    LearningRow,
+    OutcomeRow,
+    Reference,
+    RequestRow,
+    SessionRecord,
+    ShadowRow,
+)
+from evalr_reflexio.tables import (
+    CUSTOMERS,
+    FIELDS,
+    IDENTITY,
+    INTERACTIONS,
+    LEARNING_TABLES,
+    LEARNINGS,
+    NOUNS,
+    OUTCOMES,
+    REQUESTS,
+    SHADOWS,
+    STATES,
+)
+
+Row = TypeVar("Row")
+
+BATCH = 64
+"""How many sessions are put together at a time: more would be slower, since Python then looks through more of them."""
+
+NO_SESSION = "request without a session id"
+NO_REQUEST = "interaction without its request"
+OF_LEFT_OUT = "interaction of a request that is left out"
+_NAMED = "(session_id IS NOT NULL AND trim(session_id) <> '')"
+BAD_TEXT = "texts that are no UTF-8"
+BY_TIME = "verdicts without a user, given to the one whose session began then"
+
+
+class Store:
+    """One log, open for reading: a database, or answers of the HTTP API put into one of its own.
+
+    Use it in a `with` statement, or close it. All that is read is of one state of the database. Every method that reads
+    rows takes the account (see `account`) in which it counts what cannot be used.
+
+    Attributes:
+        path: as messages name it.
+        org: the organisation that it belongs to, where it says.
+        over_http: whether it holds answers of the HTTP API, which keeps less.
+        experiments: those that the HTTP API listed; of a database, its configuration has them.
+        notes: what else to know of how it was opened.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        path: Path | str,
+        *,
+        over_http: bool = False,
+        org: str | None = None,
+        experiments: Sequence[Experiment] = (),
+        refused: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        self.path = str(path)
+        self.over_http = over_http
+        self.notes = database.notes
+        self.experiments = experiments
+        self._refused = refused
+        self._database = database
+        self._shared: dict[str, list[tuple[str, datetime | None]]] | None = None
+        try:
+            self._queries = Queries(database.connection, self.path)
+            if not self.has(REQUESTS) and not self.has(OUTCOMES):
+                raise LogError(f"{path} is an SQLite database, but none of Reflexio's: it has no table of requests")
+            self.org = org or self._claimed_by()
+        except BaseException:
+            self.close()
+            raise
+
+    # -- what it is ---------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the reading."""
+        self._database.close()
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self._database.size
+
+    def account(self, *, strict: bool = False) -> Log:
+        """An account of its own for one reading. With `strict`, the first row that cannot be used is a RecordError."""
+        return Log(self.path, "reflexio", lambda log: iter(()), strict=strict)
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of each table that the log has; a table that is not Reflexio's is not among them."""
+        return self._queries.columns
+
+    def has(self, table: str, column: str | None = None) -> bool:
+        """Whether the log has a table, or a column of it."""
+        return self._queries.has(table, column)
+
+    @property
+    def keeps_metadata(self) -> bool:
+        """Whether requests have metadata: only releases 0.2.24 and 0.2.25 keep it, and later ones take it out."""
+        return "metadata" in self.columns.get(REQUESTS, ())
+
+    def count(self, table: str) -> int:
+        """How many rows a table has; 0 where the log has none."""
+        return self._queries.count(table)
+
+    def _claimed_by(self) -> str | None:
+        if not self.has(IDENTITY, "org_id"):
+            return None
+        row = next(self._queries.rows(f"SELECT org_id FROM {IDENTITY} LIMIT 1"), None)
+        return None if row is None else text_of(row[0]) or None
+
+    # -- sessions -----------------------------------------------------------------------------------------------------
+
+    def sessions(self, account: Log, *, without: Collection[str] = ()) -> Iterator[SessionRecord]:
+        """Every session with all that the log holds of it, by when it began; last, verdicts whose session is gone.
+
+        No more than a few hundred sessions are in memory.
+
+        Args:
+            account: takes count of what cannot be used.
+            without: columns of interactions that nobody will look at, such as "content" and "tools_used", to be read as
+                missing: that is faster.
+
+        Raises:
+            InputError: there is no such column to do without.
+            LogError: the database is damaged, locked, or was written meanwhile.
+        """
+        unknown = sorted(set(without) - set(FIELDS[INTERACTIONS][3:]))
+        if unknown:
+            raise InputError(f"without={unknown[0]!r}; {choice_words(unknown[0], FIELDS[INTERACTIONS][3:])}")
+        self._queries.without = frozenset(without)
+        for reason, place in self._refused:
+            account.records += 1
+            account.skip(reason, place)
+        parts = self._parts(account)
+        placed = {table: Seen() for table in (OUTCOMES, SHADOWS, LEARNINGS, CUSTOMERS)}
+        interactions = self._leave_out_sessionless(account, parts)
+        for batch in self._batches(account):
+            lost = self._add_requests(batch, parts)
+            records = [record for record in batch.values() if record.requests]
+            interactions += self._fill(records, parts, placed) + self._leave_out_turns(lost, account)
+            yield from records
+        self._count_requestless(interactions, account)
+        yield from self._unplaced(parts, placed)
+        self._database.check_unchanged()
+        account.bytes_read = self.size
+        if self._queries.mended_texts:
+            account.repaired[BAD_TEXT] = self._queries.mended_texts
+
+    def _batches(self, account: Log) -> Iterator[dict[tuple[str, str], SessionRecord]]:
+        """The sessions, by when they began as their first request writes it, still without their requests."""
+        account.bytes_total = self.size
+        if REQUESTS not in self.columns:
+            return
+        rows = self._queries.rows(
+            "SELECT coalesce(user_id, ''), session_id, min(created_at) AS began, count(*) FROM requests "
+            f"WHERE {_NAMED} GROUP BY 1, 2 ORDER BY began, 2, 1"
+        )
+        total, seen = max(1, self.count(REQUESTS)), 0
+        while found := list(islice(rows, BATCH)):
+            yield {(user, session): SessionRecord(user, session) for user, session, _, _ in found}
+            seen += sum(count for *_, count in found)
+            account.bytes_read = self.size * seen // total
+
+    def _add_requests(self, batch: Mapping[tuple[str, str], SessionRecord], parts: Parts) -> list[str]:
+        """Give sessions their requests. Returns the ids of those that cannot be used."""
+        lost: list[str] = []
+        missing = None if self.keeps_metadata else NOT_KEPT
+        sessions = list(dict.fromkeys(session for _, session in batch))
+        for rows in self._queries.keyed(REQUESTS, "session_id", sessions):
+            for row in rows:
+                record = batch.get((row[2] or "", row[3]))
+                if record is None:
+                    continue  # another user's, of the same session id
+                try:
+                    record.requests.append(request_row(row, parts, missing))
+                except Reason as reason:
+                    parts.fault(reason, request_place(row))
+                    if isinstance(row[1], str):
+                        lost.append(row[1])
+        for record in batch.values():
+            if len(record.requests) > 1:
+                record.requests.sort(key=_request_order)
+        return lost
+
+    def _leave_out_sessionless(self, account: Log, parts: Parts) -> int:
+        """Count the requests without a session id. Returns how many interactions the log has of them."""
+        count = 0
+        if REQUESTS in self.columns:
+            rows = self._queries.rows(
+                f"SELECT {self._queries.fields(REQUESTS, 't')} FROM requests t WHERE NOT {_NAMED} ORDER BY 1"
+            )
+            while found := list(islice(rows, BATCH)):
+                for row in found:
+                    parts.fault(Reason(NO_SESSION), request_place(row))
+                count += self._leave_out_turns([row[1] for row in found if isinstance(row[1], str)], account)
+        return count
+
+    def _leave_out_turns(self, requests: list[str], account: Log) -> int:
+        """Count the interactions of requests that are left out."""
+        count = 0
+        if requests and INTERACTIONS in self.columns:
+            for rows in self._queries.keyed(INTERACTIONS, "request_id", requests):
+                count += len(rows)
+                account.records += len(rows)
+                for row in rows:
+                    account.leave_out(OF_LEFT_OUT, f"interaction {row[0]}")
+        return count
+
+    def _count_requestless(self, seen: int, account: Log) -> None:
+        """Count the interactions whose request is not in the log; where the numbers agree, nobody looks."""
+        if INTERACTIONS not in self.columns or self.count(INTERACTIONS) == seen:
+            return
+        where = "NOT EXISTS (SELECT 1 FROM requests r WHERE r.request_id = t.request_id)"
+        where = where if REQUESTS in self.columns else "1"
+        for row in self._queries.rows(f"SELECT t.interaction_id FROM interactions t WHERE {where} ORDER BY 1"):
+            account.records += 1
+            account.skip(NO_REQUEST, f"interaction {row[0]}")
+
+    # -- what belongs to a session ------------------------------------------------------------------------------------
+
+    def _fill(self, batch: list[SessionRecord], parts: Parts, placed: Mapping[str, Seen]) -> int:
+        """Give sessions their interactions and verdicts. Returns how many interactions the log has of them."""
+        if not batch:
+            return 0
+        by_request = {request.request_id: record for record in batch for request in record.requests}
+        count = 0
+        if INTERACTIONS in self.columns:
+            for rows in self._queries.keyed(INTERACTIONS, "request_id", list(by_request)):
+                count += len(rows)
+                for row in rows:
+                    try:
+                        by_request[row[1]].interactions.append(interaction_row(row, parts))
+                    except Reason as reason:
+                        parts.fault(reason, f"interaction {row[0]}")
+            for record in batch:
+                if len(record.interactions) > 1:
+                    record.interactions.sort(key=_by_time)
+        by_key = {record.key: record for record in batch}
+        sessions = list(dict.fromkeys(record.session for record in batch))
+        for outcome in self._verdicts(OUTCOMES, sessions, outcome_row, parts, placed, list(by_key)):
+            owner = self._owner(outcome.user, outcome.session, outcome.at, by_key, parts)
+            _place(owner, "outcomes", outcome, outcome.result_id, placed[OUTCOMES])
+        self._place_shadows(batch, by_key, sessions, parts, placed)
+        for learning in self._verdicts(LEARNINGS, sessions, learning_row, parts, placed):
+            owner = by_key.get((learning.user, learning.session))
+            _place(owner, "learning_verdicts", learning, learning.result_id, placed[LEARNINGS])
+        for reported in self._verdicts(CUSTOMERS, sessions, customer_outcome_row, parts, placed):
+            owner = by_key.get((reported.user, reported.session))
+            if owner is not None and placed[CUSTOMERS].add(reported.outcome_id):
+                owner.customer_outcome = reported
+        self._add_states(by_key)
+        return count
+
+    def _place_shadows(
+        self,
+        batch: list[SessionRecord],
+        by_key: Mapping[tuple[str, str], SessionRecord],
+        sessions: list[str],
+        parts: Parts,
+        placed: Mapping[str, Seen],
+    ) -> None:
+        """Shadow verdicts name no user: their interaction does, or a session id that is one user's alone."""
+        if SHADOWS not in self.columns:
+            return
+        of_session: defaultdict[str, list[SessionRecord]] = defaultdict(list)
+        for record in batch:
+            of_session[record.session].append(record)
+        for verdict in self._verdicts(SHADOWS, sessions, shadow_row, parts, placed):
+            owner = None
+            for record in of_session[verdict.session]:
+                if any(turn.interaction_id == verdict.interaction for turn in record.interactions):
+                    owner = record
+            if owner is None and verdict.session not in self._sessions_of_several():
+                owner = of_session[verdict.session][0]
+            _place(owner, "shadow_verdicts", verdict, verdict.verdict_id, placed[SHADOWS])
+
+    def _owner(
+        self,
+        user: str,
+        session: str,
+        at: datetime,
+        by_key: Mapping[tuple[str, str], SessionRecord],
+        parts: Parts,
+    ) -> SessionRecord | None:
+        """Whose a verdict is. Older releases keep no user: it is then that of the session id, or, where several use it,
+        the one whose session began when the verdict's did.
+        """  # noqa: D205  one thought
+        if user:
+            return by_key.get((user, session))
+        several = self._sessions_of_several().get(session)
+        if several is None:
+            return next((record for key, record in by_key.items() if key[1] == session), None)
+        began = [each for each, first in several if first == at]
+        found = by_key.get((began[0], session)) if len(began) == 1 else None
+        if found is not None:
+            parts.repaired(BY_TIME)
+        return found
+
+    def _sessions_of_several(self) -> Mapping[str, list[tuple[str, datetime | None]]]:
+        """The session ids that several users use, each with who they are and when their session began."""
+        if self._shared is None:
+            self._shared = {}
+            several = "SELECT session_id FROM requests GROUP BY session_id HAVING count(DISTINCT user_id) > 1"
+            query = (
+                "SELECT session_id, user_id, min(created_at) FROM requests "
+                f"WHERE session_id IN ({several}) GROUP BY session_id, user_id"
+            )
+            for session, user, began in self._queries.rows(query) if REQUESTS in self.columns else ():
+                try:
+                    at = instant(began)
+                except Reason:
+                    at = None
+                self._shared.setdefault(text_of(session), []).append((text_of(user), at))
+        return self._shared
+
+    def _add_states(self, by_key: Mapping[tuple[str, str], SessionRecord]) -> None:
+        if not self.has(STATES, "service_name") or not self.has(LEARNINGS):
+            return
+        names = {
+            f"retrieved_learning_eval::{len(user)}:{user}::{len(session)}:{session}": record
+            for (user, session), record in by_key.items()
+        }
+        for chunk in chunks(list(names)):
+            query = f"SELECT service_name, operation_state FROM {STATES} WHERE service_name IN ({marks(chunk)})"
+            for name, state in self._queries.rows(query, padded(chunk)):
+                names[name].grading = grading_state(state)
+
+    def _unplaced(self, parts: Parts, placed: Mapping[str, Seen]) -> Iterator[SessionRecord]:
+        """The verdicts whose session is not in the log, or whose user cannot be told, as sessions without requests."""
+        # The id is the first field of each of these rows.
+        readers: list[tuple[str, str, str, Callable[..., Any]]] = [
+            (OUTCOMES, "outcomes", "result_id", outcome_row),
+            (SHADOWS, "shadow_verdicts", "verdict_id", shadow_row),
+            (LEARNINGS, "learning_verdicts", "result_id", learning_row),
+            (CUSTOMERS, "customer_outcome", "outcome_id", customer_outcome_row),
+        ]
+        for table, attribute, id_name, read in readers:
+            if table not in self.columns or len(placed[table]) == self.count(table):
+                continue
+            record: SessionRecord | None = None
+            fields = self._queries.fields(table, "t")
+            order = ", ".join(f"t.{name}" for name in ("session_id", "user_id", id_name) if self.has(table, name))
+            for raw in self._queries.rows(f"SELECT {fields} FROM {table} t ORDER BY {order}"):
+                if not placed[table].add(raw[0]):
+                    continue
+                row = parts.take(read, raw, parts, place=f"{NOUNS[table]} {text_of(raw[0])}")
+                if row is None or (row[0] != raw[0] and not placed[table].add(row[0])):
+                    continue
+                user = getattr(row, "user", "")
+                if record is None or record.key != (user, row.session):
+                    if record is not None:
+                        yield record
+                    record = SessionRecord(user, row.session)
+                if table == CUSTOMERS:
+                    record.customer_outcome = row
+                else:
+                    getattr(record, attribute).append(row)
+            if record is not None:
+                yield record
+
+    def _verdicts(
+        self,
+        table: str,
+        sessions: list[str],
+        read: Callable[[Sequence[Any], Parts], Row],
+        parts: Parts,
+        placed: Mapping[str, Seen],
+        keys: list[tuple[str, str]] | None = None,
+    ) -> Iterator[Row]:
+        if table not in self.columns:
+            return
+        found = (
+            self._queries.keyed(table, "session_id", sessions)
+            if keys is None
+            else self._queries.of_keys(table, keys, sessions)
+        )
+        for raw in sorted(chain.from_iterable(found), key=_by_id):
+            try:
+                yield read(raw, parts)
+            except Reason as reason:
+                if placed[table].add(raw[0]):
+                    parts.fault(reason, f"{NOUNS[table]} {text_of(raw[0])}")
+
+    # -- single tables ------------------------------------------------------------------------------------------------
+
+    def requests(self, account: Log) -> Iterator[RequestRow]:
+        """Every request that can be used, by (time as it is written, id)."""
+        parts = self._parts(account)
+        missing = None if self.keeps_metadata else NOT_KEPT
+        yield from self._table(
+            REQUESTS, "created_at, request_id", lambda row, _: request_row(row, parts, missing), parts
+        )
+
+    def interactions(self, account: Log) -> Iterator[InteractionRow]:
+        """Every interaction that can be used, by id."""
+        self._queries.without = frozenset()
+        yield from self._table(INTERACTIONS, "interaction_id", interaction_row, self._parts(account))
+
+    def outcomes(self, account: Log) -> Iterator[OutcomeRow]:
+        """Every verdict on a session that can be used, by (time as written, id): none is dropped as a duplicate."""
+        yield from self._table(OUTCOMES, "created_at, result_id", outcome_row, self._parts(account))
+
+    def shadow_verdicts(self, account: Log) -> Iterator[ShadowRow]:
+        """Every verdict on two answers that can be used, by id."""
+        yield from self._table(SHADOWS, "verdict_id", shadow_row, self._parts(account))
+
+    def learning_verdicts(self, account: Log) -> Iterator[LearningRow]:
+        """Every verdict on a learning that can be used, by id."""
+        yield from self._table(LEARNINGS, "result_id", learning_row, self._parts(account))
+
+    def customer_outcomes(self, account: Log) -> Iterator[CustomerOutcomeRow]:
+        """Every outcome that customers reported and that can be used, by session."""
+        yield from self._table(CUSTOMERS, "session_id, user_id", customer_outcome_row, self._parts(account))
+
+    def _table(
+        self, table: str, order: str, read: Callable[[Sequence[Any], Parts], Row], parts: Parts
+    ) -> Iterator[Row]:
+        if table not in self.columns:
+            return
+        for raw in self._queries.rows(f"SELECT {self._queries.fields(table, 't')} FROM {table} t ORDER BY {order}"):
+            try:
+                yield read(raw, parts)
+            except Reason as reason:
+                parts.fault(reason, f"{NOUNS[table]} {text_of(raw[table == REQUESTS])}")
+
+    def learning_texts(self, references: Iterable[Reference]) -> dict[Reference, str]:
+        """The texts of learnings that are still in the log, playbooks with what triggers them."""
+        found: dict[Reference, str] = {}
+        by_kind: defaultdict[str, list[str]] = defaultdict(list)
+        for kind, name in set(references):
+            by_kind[kind].append(name)
+        for kind, names in by_kind.items():
+            table, id_name = LEARNING_TABLES.get(kind, ("", ""))
+            if not self.has(table, id_name) or not self.has(table, "content"):
+                continue
+            trigger = "trigger" if self.has(table, "trigger") else "NULL"
+            for chunk in chunks(names):
+                query = f"SELECT {id_name}, content, {trigger} FROM {table} WHERE {id_name} IN ({marks(chunk)})"
+                for name, content, when in self._queries.rows(query, padded(chunk)):
+                    text = text_of(content)
+                    found[Reference(kind, text_of(name))] = f"When: {text_of(when)}\n{text}" if when else text
+        return found
+
+    def experiments_seen(self) -> dict[str, Counter[str]]:
+        """The retrieval experiments that requests name, each with its requests by arm."""
+        found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        if self.has(REQUESTS, "retrieval_experiment_id") and self.has(REQUESTS, "retrieval_experiment_arm"):
+            query = (
+                "SELECT retrieval_experiment_id, retrieval_experiment_arm, count(*) FROM requests "
+                "WHERE retrieval_experiment_id IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2"
+            )
+            for name, arm, count in self._queries.rows(query):
+                found[text_of(name)][text_of(arm)] += count
+        return dict(found)
+
+    def request_sources_seen(self) -> Counter[str]:
+        """The request sources that there are, "" among them, each with its requests."""
+        if not self.has(REQUESTS, "source"):
+            return Counter()
+        rows = self._queries.rows("SELECT source, count(*) FROM requests GROUP BY 1 ORDER BY 2 DESC, 1")
+        found: Counter[str] = Counter()
+        for source, count in rows:
+            found[text_of(source)] += count
+        return found
+
+    def _parts(self, account: Log) -> Parts:
+        def repaired(what: str) -> None:
+            account.repaired[what] += 1
+
+        return Parts(account, repaired)
+
+
+def _place(owner: SessionRecord | None, attribute: str, row: Any, row_id: int, placed: Seen) -> None:
+    if owner is not None and placed.add(row_id):
+        getattr(owner, attribute).append(row)
+
+
+def _request_order(request: RequestRow) -> tuple[datetime, str]:
+    return request.at, request.request_id
+
+
+def _by_time(turn: InteractionRow) -> tuple[datetime, int]:
+    return turn.at, turn.interaction_id
+
+
+def _by_id(row: Sequence[Any]) -> tuple[bool, Any]:
+    return type(row[0]) is str, row[0]
