@@ -72,6 +72,7 @@ class Section:
                     "title": row.title,
                     "evaluator": row.evaluator,
                     "estimate": row.estimate.to_dict(),
+                    "grouped_by": None if row.groups is None else row.groups.by,
                     "groups": None if row.groups is None else row.groups.to_dicts(),
                     "groups_overlap": row.groups is not None and row.groups.overlap,
                     "lift": None if row.lift is None else row.lift.to_dict(),
