@@ -131,7 +131,11 @@ def chains(
         LogError: as for `rule_runs`.
         InputError: a choice of events that names none.
     """
-    first, resolving, reopening = starts_of(starts), Matcher(resolves, name="resolves"), Matcher(reopens, name="reopens")
+    first, resolving, reopening = (
+        starts_of(starts),
+        Matcher(resolves, name="resolves"),
+        Matcher(reopens, name="reopens"),
+    )
 
     def types(type_name: str) -> bool:
         return may_begin(type_name) or resolving.could_be(type_name) or reopening.could_be(type_name)

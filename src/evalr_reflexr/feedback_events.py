@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from evalr.inputs import About, Role, Transcript
+from evalr.inputs import About, Role, Subject, Transcript
 from evalr.logs.log import Log
 from evalr.logs.reasons import fault
 from evalr.quoting import quoted
@@ -49,6 +49,11 @@ class Feedback(NamedTuple, Generic[V]):
     given_by: str
     context: Sequence[Envelope]
     rules: SessionRules
+
+    @property
+    def subject(self) -> Subject | None:
+        """What it is on, as results name it."""
+        return None if self.result.about is None else self.result.about.subject
 
     def transcript(self, *, words: Words = event_words) -> Transcript:
         """The context as a transcript for a judge.
@@ -131,9 +136,9 @@ def feedback_in(
             log.skip(f"feedback that is no {wanted.verdict_type.__name__}: {fault(error, 'value')}", place)
             continue
         found.append(_feedback(envelope, target, value, context, kind, wanted, rules))
-    kept = {(each.given_by, each.result.about): each for each in found} if wanted.latest else {}
+    last = {(each.given_by, each.subject): each.seq for each in found}
     for each in found:
-        if wanted.latest and kept[each.given_by, each.result.about] is not each:
+        if wanted.latest and last[each.given_by, each.subject] != each.seq:
             log.leave_out("feedback that its giver gave anew", f"seq {each.seq} of {chain[0].workspace}")
         else:
             yield each

@@ -133,7 +133,9 @@ class OpenPostgres:
         )
         return [Workspace(*row) for row in rows]
 
-    def envelopes(self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter) -> Iterator[Envelope]:
+    def envelopes(
+        self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter
+    ) -> Iterator[Envelope]:
         """See `OpenStore`."""
         self._take_tenant(tenant)
         self.check(log)

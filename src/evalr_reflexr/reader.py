@@ -27,7 +27,7 @@ class ReflexrReader:
     """Reads a store of reflexr, or envelopes as JSON Lines."""
 
     name: str = NAME
-    describes: str = "a reflexr event log, SQLite or JSON Lines: runs of rules, chains of events, their sessions"
+    describes: str = "a reflexr event log (SQLite, JSON Lines): runs, chains, sessions"
     settings: Mapping[str, Any] = field(
         default_factory=lambda: MappingProxyType(
             {

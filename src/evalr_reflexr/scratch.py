@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from operator import itemgetter
 from types import TracebackType
+from typing import Any
 
 from evalr_reflexr.envelopes import Envelope, Workspace
 
@@ -47,7 +48,8 @@ class Scratch(AbstractContextManager["Scratch"]):
     def _row(self, envelope: Envelope) -> tuple[int, str, int, bytes]:
         number = self._workspaces.setdefault(envelope.workspace, len(self._workspaces))
         at = (envelope.at - EPOCH) // MICROSECOND
-        body = (envelope.id, at, envelope.type, envelope.actor, envelope.causation, envelope.event)
+        # Parsed JSON alone, of which marshal takes every kind of value.
+        body: Any = (envelope.id, at, envelope.type, envelope.actor, envelope.causation, envelope.event)
         return number, envelope.chain, envelope.seq, marshal.dumps(body)
 
     def chains(self) -> Iterator[list[Envelope]]:

@@ -142,7 +142,9 @@ class OpenSqlite:
             found.append(Workspace(*last))
         return found
 
-    def envelopes(self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter) -> Iterator[Envelope]:
+    def envelopes(
+        self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter
+    ) -> Iterator[Envelope]:
         """See `OpenStore`. What is appended after this began is not read."""
         self.check(log)
         found = chosen(self._path, self.workspaces(), tenant=tenant, workspace=workspace)
@@ -155,7 +157,9 @@ class OpenSqlite:
                 yield from self._of(each, log, ends[each], None if everything else wanted)
 
     def _of(self, workspace: Workspace, log: Log, end: int, types: Sequence[str] | None) -> Iterator[Envelope]:
-        only, values = ("", ()) if types is None else (f"AND event_type IN ({', '.join('?' * len(types))})", tuple(types))
+        only, values = (
+            ("", ()) if types is None else (f"AND event_type IN ({', '.join('?' * len(types))})", tuple(types))
+        )
         after = -1
         while after < end:
             # A chunk is a range of the key, which the index of types serves as well as the table does.

@@ -35,7 +35,9 @@ class OpenStore(Protocol):
     def goes_on(self) -> bool:
         """Whether what it does not hold has not happened to this day; an export ends with its last event."""
 
-    def envelopes(self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter) -> Iterator[Envelope]:
+    def envelopes(
+        self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter
+    ) -> Iterator[Envelope]:
         """Every envelope of a type that is wanted, workspace by workspace where they are stored so.
 
         Args:
@@ -108,9 +110,7 @@ def parsed(text: str | bytes, *, tenant: str | None, log: Log) -> Envelope:
     return read_envelope(record, tenant=tenant)
 
 
-def chosen(
-    path: str, workspaces: Iterable[Workspace], *, tenant: str | None, workspace: str | None
-) -> list[Workspace]:
+def chosen(path: str, workspaces: Iterable[Workspace], *, tenant: str | None, workspace: str | None) -> list[Workspace]:
     """The workspaces of this tenant and name.
 
     Raises:
@@ -123,9 +123,7 @@ def chosen(
     return found
 
 
-def missing(
-    path: str, known: list[Workspace], *, tenant: str | None, workspace: str | None
-) -> MissingWorkspaceError:
+def missing(path: str, known: list[Workspace], *, tenant: str | None, workspace: str | None) -> MissingWorkspaceError:
     """That there is no such workspace."""
     if not known:
         return MissingWorkspaceError(f"{path}: there are no events in this reflexr log")

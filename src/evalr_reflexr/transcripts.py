@@ -26,7 +26,9 @@ def event_words(envelope: Envelope) -> str:
         if text is not None:
             return text
     plain = {name: value for name, value in envelope.event.items() if name not in NAMES_ONLY}
-    fields = ", ".join(f"{name}={value}" for name, value in plain.items() if isinstance(value, str | int | float | bool))
+    fields = ", ".join(
+        f"{name}={value}" for name, value in plain.items() if isinstance(value, str | int | float | bool)
+    )
     return f"{envelope.type}: {fields}" if fields else envelope.type
 
 

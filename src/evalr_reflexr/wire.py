@@ -38,7 +38,9 @@ class WireLog:
         """Itself: the file is opened where it is read."""
         yield self
 
-    def envelopes(self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter) -> Iterator[Envelope]:
+    def envelopes(
+        self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter
+    ) -> Iterator[Envelope]:
         """See `OpenStore`. The first of several lines with one id is kept."""
         seen, known, found = Seen(), dict[str, None](), False
         for number, line in enumerate(raw_lines(self._path, log), start=1):

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evalr.cli.endings import UNUSABLE, QuietGroup
-from evalr.cli.texts import read_arms, read_length, read_setting, read_time
+from evalr.cli.settings import SettingCommand, read_settings, setting_defaults
+from evalr.cli.texts import read_arms, read_length, read_time
 from evalr.errors import InputError
 from evalr.estimates.words import choice_words, count_words
 from evalr.quoting import safe_text
@@ -63,7 +64,9 @@ Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first record
 Settings = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="NAME=VALUE", help="Another setting of a measure or a reader; `evalr measures` lists them."
+        "--set",
+        metavar="NAME=VALUE",
+        help="Another setting of a measure or a reader, also as --NAME VALUE; `evalr measures` lists them.",
     ),
 ]
 
@@ -78,7 +81,7 @@ def evalr(version: Annotated[bool, typer.Option("--version", help="Print the ver
         raise typer.Exit
 
 
-@app.command(epilog=ENDINGS)
+@app.command(epilog=ENDINGS, cls=SettingCommand)
 def report(
     log: LogPath,
     kind: Kind = None,
@@ -143,7 +146,7 @@ def report(
         raise typer.Exit(UNUSABLE)
 
 
-@app.command(epilog=ENDINGS)
+@app.command(epilog=ENDINGS, cls=SettingCommand)
 def gate(
     *,
     conditions: Annotated[
@@ -435,16 +438,8 @@ def _report(
 ) -> Report:
     from evalr.bulk import report
     from evalr.cli.progress import shown_progress
-    from evalr.logs import installed_readers
-    from evalr.logs.log import reader_settings
-    from evalr.measures.measure import installed_measures
 
-    defaults: dict[str, Any] = {}
-    for reader in installed_readers().loaded.values():
-        defaults |= reader_settings(reader)
-    for measure in installed_measures().loaded.values():
-        defaults |= measure.settings
-    given = dict(read_setting(text, defaults) for text in settings or ())
+    given = read_settings(settings, setting_defaults()) if settings else {}
     if window is not None:
         if "window" in given:
             raise InputError("--window and --set window=... set the same: leave one of them out")
