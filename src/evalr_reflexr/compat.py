@@ -79,20 +79,20 @@ def rule_outcomes(
         LogError: there is no such store.
     """
 
-    def rows(envelopes: Iterator[Envelope]) -> Iterator[tuple[str, str, str, str]]:
+    def rows(envelopes: Iterator[Envelope]) -> Iterator[tuple[str, str, str]]:
         for envelope in envelopes:
             what = COUNTED[envelope.fact or ""]
             rule, run = envelope.text_field("rule"), run_of(envelope)
             if rule is not None and run is not None:
                 if what != "intervened" or envelope.actor["kind"] in OPERATORS:
-                    yield rule, what, str(envelope.workspace), run
+                    yield rule, what, envelope.workspace.key(run)
 
     def types(type_name: str) -> bool:
         return fact_of(type_name) in COUNTED
 
     counts: dict[str, dict[str, int]] = {}
     with closing(sqlite3.connect("", isolation_level=None)) as db:
-        db.execute("CREATE TABLE facts (rule TEXT, what TEXT, workspace TEXT, run TEXT)")
+        db.execute("CREATE TABLE facts (rule TEXT, what TEXT, run TEXT)")
         db.execute("BEGIN")
         with find_store(path).opened() as store:
             found = store.envelopes(unaccounted(path), tenant=tenant, workspace=workspace, types=types)
@@ -104,8 +104,8 @@ def rule_outcomes(
     return {rule: RuleOutcomes(rule, *(found.get(name, 0) for name in names)) for rule, found in sorted(counts.items())}
 
 
-_INSERT = "INSERT INTO facts VALUES (?, ?, ?, ?)"
-_COUNT = "SELECT rule, what, count(*) FROM (SELECT DISTINCT rule, what, workspace, run FROM facts) GROUP BY rule, what"
+_INSERT = "INSERT INTO facts VALUES (?, ?, ?)"
+_COUNT = "SELECT rule, what, count(*) FROM (SELECT DISTINCT rule, what, run FROM facts) GROUP BY rule, what"
 
 
 def time_to_resolution(

@@ -35,7 +35,7 @@ class PostgresStore:
         sqlalchemy = _sqlalchemy()
         try:
             url = sqlalchemy.make_url(address)
-        except sqlalchemy.exc.ArgumentError as error:
+        except (sqlalchemy.exc.ArgumentError, ValueError) as error:
             raise InputError("this is no address of a database: write postgresql://user@host/database") from error
         if url.drivername in ("postgresql", "postgres"):
             url = url.set(drivername="postgresql+psycopg")
