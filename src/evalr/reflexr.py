@@ -1,4 +1,6 @@
 """reflexr: rules, runs and causal chains, measured from its event log; a PostgreSQL store needs `evalr[reflexr]`."""
 
+import evalr_reflexr
 from evalr_reflexr import *  # noqa: F403
-from evalr_reflexr import __all__ as __all__
+
+__all__ = evalr_reflexr.__all__

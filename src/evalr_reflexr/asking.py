@@ -13,12 +13,12 @@ from evalr.errors import InputError
 from evalr.inputs import Input
 from evalr.logs.log import Item, Log
 from evalr.quoting import quoted
-from evalr_reflexr.resolution import chain_of
 from evalr_reflexr.envelopes import Envelope, Roles, Workspace, fact_of, is_own, role_reader
 from evalr_reflexr.feedback_events import TARGETS, FeedbackWanted, Givers, Target, feedback_in
 from evalr_reflexr.histories import Field, HistoryRules, field_reader, histories_of
 from evalr_reflexr.matching import Matcher, Matches, of_application
 from evalr_reflexr.reading import Found, Wanted, begins, every_type, log_of, until_end
+from evalr_reflexr.resolution import chain_of
 from evalr_reflexr.runs import RULE_FACTS, STEPS, runs_in
 from evalr_reflexr.sessions import SessionRules
 from evalr_reflexr.transcripts import Words, event_words, transcript_of

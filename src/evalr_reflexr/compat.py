@@ -83,9 +83,9 @@ def rule_outcomes(
         for envelope in envelopes:
             what = COUNTED[envelope.fact or ""]
             rule, run = envelope.text_field("rule"), run_of(envelope)
-            if rule is not None and run is not None:
-                if what != "intervened" or envelope.actor["kind"] in OPERATORS:
-                    yield rule, what, envelope.workspace.key(run)
+            counts = what != "intervened" or envelope.actor["kind"] in OPERATORS
+            if counts and rule is not None and run is not None:
+                yield rule, what, envelope.workspace.key(run)
 
     def types(type_name: str) -> bool:
         return fact_of(type_name) in COUNTED
@@ -111,7 +111,7 @@ _COUNT = "SELECT rule, what, count(*) FROM (SELECT DISTINCT rule, what, run FROM
 def time_to_resolution(
     path: str | PathLike[str], *, resolves: Matches, tenant: str | None = None, workspace: str | None = None
 ) -> dict[str, timedelta]:
-    """What `reflexr.evals.time_to_resolution` says of a workspace: from a chain's first event to the first that resolves.
+    """What `reflexr.evals.time_to_resolution` says: from a chain's first event to the first that resolves it.
 
     Chains that are not resolved are missing, so that its mean is of quick ones; see `chains` for all of them.
 

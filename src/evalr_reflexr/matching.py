@@ -11,8 +11,8 @@ from evalr.errors import InputError
 from evalr_reflexr.envelopes import Envelope, is_own
 
 Match: TypeAlias = str | Mapping[str, Any] | Callable[[Envelope], bool]
-"""Events that are meant: a type (`oncall:incident.resolved`, `incident.resolved` of any namespace, `*.resolved`), the
-values of fields (`{"type": "ticket.updated", "status": "closed"}`, dotted where nested), or a function of the envelope."""
+"""Events that are meant: by a type (`oncall:incident.resolved`, `incident.resolved` of any namespace, `*.resolved`), by
+the values of fields (`{"type": "ticket.updated", "status": "closed"}`, dotted where nested), or by a function."""
 
 Matches: TypeAlias = Match | Sequence[Match]
 """One or several: any of them will do."""

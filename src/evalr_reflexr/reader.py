@@ -13,11 +13,11 @@ from evalr.inputs import Input
 from evalr.logs.jsonl import verdict_types
 from evalr.logs.log import Item, Log
 from evalr_reflexr.asking import REOPENS, RESOLVES, session_rules, starts_of
-from evalr_reflexr.resolution import chain_of
 from evalr_reflexr.envelopes import Envelope, Roles, role_reader
 from evalr_reflexr.feedback_events import feedback_choice, feedback_in
 from evalr_reflexr.matching import Matcher, Matches
 from evalr_reflexr.reading import NAME, Found, Wanted, begins, every_type, log_of, until_end
+from evalr_reflexr.resolution import chain_of
 from evalr_reflexr.rules import check_compat
 from evalr_reflexr.runs import runs_in
 
@@ -109,7 +109,7 @@ def read(
     compat: str | None = None,
     roles: Roles | None = None,
 ) -> Log:
-    """Everything that `evalr report` measures of a reflexr log: runs, chains, their sessions, and feedback that is named.
+    """Everything that `evalr report` measures of a reflexr log: runs, chains, their sessions, and the feedback named.
 
     Args:
         path: of a SQLite store or of envelopes as JSON Lines, or the address of a PostgreSQL store.

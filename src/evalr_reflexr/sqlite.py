@@ -163,10 +163,8 @@ class OpenSqlite:
         after = -1
         while after < end:
             # A chunk is a range of the key, which the index of types serves as well as the table does.
-            until = self._rows(
-                f"SELECT max(seq) FROM (SELECT seq {_OF_WORKSPACE} AND seq > ? AND seq <= ? ORDER BY seq LIMIT {CHUNK})",
-                (*workspace, after, end),
-            )[0][0]
+            chunk = f"SELECT seq {_OF_WORKSPACE} AND seq > ? AND seq <= ? ORDER BY seq LIMIT {CHUNK}"
+            until = self._rows(f"SELECT max(seq) FROM ({chunk})", (*workspace, after, end))[0][0]
             if until is None:
                 return
             rows = self._rows(

@@ -127,7 +127,8 @@ def missing(path: str, known: list[Workspace], *, tenant: str | None, workspace:
     """That there is no such workspace."""
     if not known:
         return MissingWorkspaceError(f"{path}: there are no events in this reflexr log")
-    names = [str(each) for each in known if workspace is None or tenant in (None, each.tenant)] or list(map(str, known))
+    of_tenant = [each for each in known if workspace is None or tenant in (None, each.tenant)]
+    names = [str(each) for each in of_tenant or known]
     shown = ", ".join(safe_text(name) for name in names[:8]) + (f" and {len(names) - 8:,} more" if names[8:] else "")
     if workspace is None:
         return MissingWorkspaceError(f"{path}: there is no tenant {quoted(tenant or '')} in this log; it has {shown}")
@@ -151,6 +152,6 @@ def no_store(path: str, lacks: str, version: str | None) -> LogError:
     """That the tables are not those of a store that can be read."""
     of = "" if version is None else f" (its schema is of version {quoted(version)})"
     return LogError(
-        f"{path}: this is no reflexr store that can be read{of}: it has no {lacks}; a store of an older version is read "
-        "once reflexr has upgraded it, or from an export of its envelopes as JSON Lines"
+        f"{path}: this is no reflexr store that can be read{of}: it has no {lacks}; a store of an older version is "
+        "read once reflexr has upgraded it, or from an export of its envelopes as JSON Lines"
     )

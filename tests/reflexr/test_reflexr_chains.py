@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reflexr_samples import ADA, BEGIN, BOT, Writer, write_wire
 
 from evalr import InputError, report
 from evalr.reflexr import (
@@ -23,8 +24,6 @@ from evalr.reflexr import (
 from evalr.testing import MeasureContract
 from evalr_reflexr.matching import Matcher, same_type
 from evalr_reflexr.resolution import measure
-
-from .conftest import ADA, BEGIN, BOT, Writer, write_wire
 
 SECOND = timedelta(seconds=1)
 LATER = BEGIN + timedelta(days=2)
@@ -197,10 +196,10 @@ def test_a_field_of_this_very_name_goes_before_a_nested_one(tmp_path: Path) -> N
 
 class TestChains(MeasureContract):
     measure = measure
-    inputs = [
+    inputs: ClassVar[Any] = [
         chain("resolved", "reopened").model_copy(update={"id": "a"}),
         chain("resolved", "reopened", "resolved").model_copy(update={"id": "b"}),
         chain("resolved").model_copy(update={"id": "d"}),
     ]
     now = LATER
-    other_settings = {"within": timedelta(minutes=2), "compat": "reflexr"}
+    other_settings: ClassVar[Any] = {"within": timedelta(minutes=2), "compat": "reflexr"}

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
+from reflexr_samples import ADA, BEGIN, BOT, Writer, write_wire
 
 from evalr import InputError, Verdict, report
 from evalr.logs.jsonl import to_line
@@ -22,8 +23,6 @@ from evalr.reflexr import (
     feedback,
     read,
 )
-
-from .conftest import ADA, BEGIN, BOT, Writer, write_wire
 
 BOB = {"kind": "user", "id": "bob", "name": None}
 JUDGE = {"kind": "evaluator", "name": "judge", "version": "3"}

@@ -10,8 +10,10 @@ import sys
 import tracemalloc
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
+from reflexr_samples import Row, Writer, write_sqlite, write_wire
 
 from evalr import LogError
 from evalr.inputs import Input
@@ -21,8 +23,6 @@ from evalr.reflexr import chains, rule_outcomes, time_to_resolution
 from evalr.testing import ReaderContract
 from evalr_reflexr import Chain
 from evalr_reflexr.reader import reader
-
-from .conftest import Row, Writer, write_sqlite, write_wire
 
 
 def rows_of(ids: Iterable[str]) -> list[Row]:
@@ -67,7 +67,7 @@ class TestWire(ReaderContract):
 class TestStore(ReaderContract):
     reader = reader
     bytes_a_record = 400
-    hostile = [each for each in ReaderContract.hostile if "\0" not in each]
+    hostile: ClassVar[Any] = [each for each in ReaderContract.hostile if "\0" not in each]
 
     def write(self, folder: Path, ids: Iterable[str]) -> Path:
         path = folder / "store.db"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from reflexr_samples import ADA, BEGIN, BOT, Writer, write_wire
 
 from evalr import InputError, Skip, Verdict, report
 from evalr.reflexr import (
@@ -22,8 +23,6 @@ from evalr.reflexr import (
 )
 from evalr.testing import MeasureContract
 from evalr_reflexr.rules import measure
-
-from .conftest import ADA, BEGIN, BOT, Writer, write_wire
 
 LATER = BEGIN + timedelta(days=1)
 UNATTENDED = {"kind": "external_agent", "client_id": "mcp-1", "name": None, "on_behalf_of": None}
@@ -222,7 +221,7 @@ def test_compat_is_reflexrs_or_nothing() -> None:
 
 class TestRules(MeasureContract):
     measure = measure
-    inputs = [
+    inputs: ClassVar[Any] = [
         RuleRun.model_validate(
             {
                 "id": name,
@@ -238,4 +237,4 @@ class TestRules(MeasureContract):
         for name, by, actor in (("a", "person", "user"), ("b", "agent", "external_agent"), ("c", "system", "system"))
     ]
     now = LATER
-    other_settings = {"compat": "reflexr"}
+    other_settings: ClassVar[Any] = {"compat": "reflexr"}

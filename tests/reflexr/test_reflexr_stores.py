@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reflexr_samples import Row, Writer, append_sqlite, oracle_rows, row, write_sqlite, write_wire
 
 from evalr import InputError, LogError, RecordError, UnknownLogError, report
 from evalr.logs import read as read_log
 from evalr.reflexr import chains, read, rule_outcomes, rule_runs, time_to_resolution
-
-from .conftest import Row, Server, Writer, append_sqlite, oracle_rows, row, write_sqlite, write_wire
 
 
 def digest(path: Path) -> str:
@@ -151,7 +150,7 @@ def test_a_broken_row_is_counted_by_its_place_and_the_others_are_read(tmp_path: 
     path = write_sqlite(tmp_path / "store.db", oracle_rows())
     where = "tenant_id = 'acme' AND workspace_id = 'prod' AND seq = 200"
     with closing(sqlite3.connect(path)) as db, db:
-        db.execute(f"UPDATE reflexr_events SET envelope = CAST(? AS TEXT) WHERE {where}", (text,))  # noqa: S608
+        db.execute(f"UPDATE reflexr_events SET envelope = CAST(? AS TEXT) WHERE {where}", (text,))
     log = read(path)
     items = list(log)
     assert dict(log.left_out.counts)[reason] == 1
@@ -268,9 +267,13 @@ def test_a_store_that_changes_under_a_reader_of_a_file_at_rest_is_an_error(tmp_p
         db.execute("PRAGMA journal_mode = WAL")
     from evalr_reflexr.sqlite import SqliteStore
 
-    with pytest.raises(LogError, match="began to write to the store while it was read"), SqliteStore(path).opened():
-        with closing(sqlite3.connect(path)) as db, db:
-            db.execute("DELETE FROM reflexr_events WHERE seq > 5")
+    with (
+        pytest.raises(LogError, match="began to write to the store while it was read"),
+        SqliteStore(path).opened(),
+        closing(sqlite3.connect(path)) as db,
+        db,
+    ):
+        db.execute("DELETE FROM reflexr_events WHERE seq > 5")
 
 
 WRITE = """
@@ -327,7 +330,7 @@ def test_a_live_process_writes_on_while_the_store_is_read(tmp_path: Path, journa
 # PostgreSQL
 
 
-def test_row_level_security_shows_a_tenant_its_own_rows_alone(postgres: Server) -> None:
+def test_row_level_security_shows_a_tenant_its_own_rows_alone(postgres: Any) -> None:
     address = postgres.store("guarded", oracle_rows())
     postgres.run(
         "guarded",
@@ -365,7 +368,7 @@ def test_a_report_of_a_store_on_a_server_is_that_of_the_file(oracle_postgres: st
     assert found.left_out.counts == expected.left_out.counts
 
 
-def test_a_large_store_on_a_server_is_streamed(postgres: Server) -> None:
+def test_a_large_store_on_a_server_is_streamed(postgres: Any) -> None:
     def rows() -> Iterator[Row]:
         writer = Writer()
         for _ in range(3_000):
@@ -385,7 +388,7 @@ def test_a_large_store_on_a_server_is_streamed(postgres: Server) -> None:
         ("DELETE FROM reflexr_events", "no events in this reflexr log"),
     ],
 )
-def test_a_server_without_a_store(postgres: Server, statement: str, message: str) -> None:
+def test_a_server_without_a_store(postgres: Any, statement: str, message: str) -> None:
     name = f"broken_{abs(hash(statement))}"
     address = postgres.store(name, [])
     postgres.run(name, statement)
@@ -393,7 +396,7 @@ def test_a_server_without_a_store(postgres: Server, statement: str, message: str
         list(rule_runs(address))
 
 
-def test_a_server_that_does_not_answer(postgres: Server) -> None:
+def test_a_server_that_does_not_answer(postgres: Any) -> None:
     with pytest.raises(LogError, match="the store cannot be read") as failed:
         list(rule_runs("postgresql://ada:hunter2@127.0.0.1:1/reflexr"))
     assert "hunter2" not in str(failed.value)
@@ -403,7 +406,7 @@ def test_a_server_that_does_not_answer(postgres: Server) -> None:
         rule_runs("postgresql://:::/")
 
 
-def test_rows_that_are_json_and_no_envelopes(postgres: Server) -> None:
+def test_rows_that_are_json_and_no_envelopes(postgres: Any) -> None:
     address = postgres.store("odd", oracle_rows())
     postgres.run("odd", "UPDATE reflexr_events SET envelope = '[]' WHERE seq = 7")
     log = read(address)

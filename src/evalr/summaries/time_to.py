@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 class TimeTo(Summary[V]):
     """How long until it happened, or until the log ended: nothing that has not ended is dropped.
 
-    The value is one of three: the share in which it happened `within` a time (or, with `open=True`, in which it had not
-    yet), the time by which it had happened in a share `quantile` (the median by default), or, with `mean=True`, the mean
-    time where none counts as longer than `within`. Sampling weights do not count.
+    The value is one of three: the share in which it happened `within` a time (or, with `open=True`, in which it had
+    not yet); the time by which it had happened in a share `quantile` (the median by default); or, with `mean=True`, the
+    mean time where none counts as longer than `within`. Sampling weights do not count.
 
     Args:
         after: how long, as a timedelta or a number; None where it is not known.
