@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from datetime import timedelta
 from os import PathLike, fspath
 from typing import NamedTuple
 
 from evalr.logs.log import Log
+from evalr.logs.reasons import Reason
 from evalr_reflexr.asking import may_begin
-from evalr_reflexr.envelopes import Envelope, fact_of
+from evalr_reflexr.envelopes import Workspace, fact_of, read_time
 from evalr_reflexr.matching import Matcher, Matches
 from evalr_reflexr.reading import NAME, Wanted, fill
 from evalr_reflexr.rules import OPERATORS
-from evalr_reflexr.runs import run_of
 from evalr_reflexr.scratch import Scratch
-from evalr_reflexr.stores import MissingWorkspaceError, find_store
+from evalr_reflexr.stores import MissingWorkspaceError, Row, find_store
 
 
 class RuleOutcomes(NamedTuple):
@@ -78,34 +78,42 @@ def rule_outcomes(
     Raises:
         LogError: there is no such store.
     """
+    numbers: dict[Workspace, int] = {}
 
-    def rows(envelopes: Iterator[Envelope]) -> Iterator[tuple[str, str, str]]:
-        for envelope in envelopes:
-            what = COUNTED[envelope.fact or ""]
-            rule, run = envelope.text_field("rule"), run_of(envelope)
-            counts = what != "intervened" or envelope.actor["kind"] in OPERATORS
-            if counts and rule is not None and run is not None:
-                yield rule, what, envelope.workspace.key(run)
-
-    def types(type_name: str) -> bool:
-        return fact_of(type_name) in COUNTED
+    def counted(rows: Iterator[Row]) -> Iterator[tuple[str, str, int, str]]:
+        for place, _, type_name, (rule, run, firing, actor) in rows:
+            what = COUNTED[fact_of(type_name) or ""]
+            run = run or firing
+            if isinstance(rule, str) and isinstance(run, str) and (what != "intervened" or actor in OPERATORS):
+                yield rule, what, numbers.setdefault(place, len(numbers)), run
 
     counts: dict[str, dict[str, int]] = {}
     with closing(sqlite3.connect("", isolation_level=None)) as db:
-        db.execute("CREATE TABLE facts (rule TEXT, what TEXT, run TEXT)")
+        db.execute("CREATE TABLE facts (rule TEXT, what TEXT, workspace INTEGER, run TEXT)")
         db.execute("BEGIN")
-        with find_store(path).opened() as store:
-            found = store.envelopes(unaccounted(path), tenant=tenant, workspace=workspace, types=types)
-            with suppress(MissingWorkspaceError):
-                db.executemany(_INSERT, rows(found))
+        rows = _rows(path, tenant, workspace, lambda name: fact_of(name) in COUNTED, ("rule", "run", "firing", "actor"))
+        db.executemany("INSERT INTO facts VALUES (?, ?, ?, ?)", counted(rows))
         for rule, what, count in db.execute(_COUNT):
             counts.setdefault(rule, {})[what] = count
     names = RuleOutcomes._fields[1:]
     return {rule: RuleOutcomes(rule, *(found.get(name, 0) for name in names)) for rule, found in sorted(counts.items())}
 
 
-_INSERT = "INSERT INTO facts VALUES (?, ?, ?)"
-_COUNT = "SELECT rule, what, count(*) FROM (SELECT DISTINCT rule, what, run FROM facts) GROUP BY rule, what"
+_COUNT = """
+    SELECT rule, what, count(*) FROM (SELECT DISTINCT rule, what, workspace, run FROM facts) GROUP BY rule, what
+"""
+
+
+def _rows(
+    path: str | PathLike[str],
+    tenant: str | None,
+    workspace: str | None,
+    types: Callable[[str], bool],
+    fields: Sequence[str],
+) -> Iterator[Row]:
+    """Fields of a store; none where there is no such workspace."""
+    with find_store(path).opened() as store, suppress(MissingWorkspaceError):
+        yield from store.rows(_unaccounted(path), tenant=tenant, workspace=workspace, types=types, fields=fields)
 
 
 def time_to_resolution(
@@ -132,19 +140,55 @@ def time_to_resolution(
     def types(type_name: str) -> bool:
         return may_begin(type_name) or resolving.could_be(type_name)
 
+    if resolving.by_type_alone:
+        return _times_by_type(_rows(path, tenant, workspace, types, ("id", "chain", "at")), resolving)
     found: dict[str, timedelta] = {}
     wanted = Wanted(tenant, workspace, types)
     with Scratch() as scratch, suppress(MissingWorkspaceError):
-        for chain in fill(scratch, find_store(path), wanted, unaccounted(path)).chains:
+        for chain in fill(scratch, find_store(path), wanted, _unaccounted(path)).chains:
             first = chain[0]
-            if first.id != first.chain:
-                continue
             resolved = next((envelope for envelope in chain if resolving(envelope)), None)
-            if resolved is not None:
+            if resolved is not None and first.id == first.chain:
                 found[first.key] = resolved.at - first.at
     return found
 
 
-def unaccounted(path: str | PathLike[str]) -> Log:
+def _times_by_type(rows: Iterator[Row], resolving: Matcher) -> dict[str, timedelta]:
+    """The same, where nothing but a few fields is needed: of what begins a chain, and of what resolves it."""
+    numbers: dict[Workspace, int] = {}
+
+    def marked(rows: Iterator[Row]) -> Iterator[tuple[int, str, int, bool, str]]:
+        for place, seq, type_name, (name, chain, at) in rows:
+            resolves = resolving.could_be(type_name)
+            if isinstance(chain, str) and isinstance(at, str) and (resolves or name == chain):
+                number = numbers.setdefault(place, len(numbers))
+                if name == chain:
+                    yield number, chain, seq, False, at
+                if resolves:
+                    yield number, chain, seq, True, at
+
+    found: dict[str, timedelta] = {}
+    with closing(sqlite3.connect("", isolation_level=None)) as db:
+        db.execute("CREATE TABLE marks (workspace INTEGER, chain TEXT, seq INTEGER, resolves INTEGER, at TEXT)")
+        db.execute("BEGIN")
+        db.executemany("INSERT INTO marks VALUES (?, ?, ?, ?, ?)", marked(rows))
+        db.execute("CREATE INDEX firsts ON marks (workspace, chain) WHERE NOT resolves")
+        places = list(numbers)
+        for number, chain, begin, _, end in db.execute(_TIMES):
+            with suppress(Reason):
+                found[places[number].key(chain)] = read_time(end) - read_time(begin)
+    return found
+
+
+# A bare column beside one min() is of the row that has it (sqlite.org/lang_select.html#bareagg).
+_TIMES = """
+    SELECT workspace, chain, first.at, resolved.seq, resolved.at
+    FROM (SELECT workspace, chain, min(seq) AS seq, at FROM marks WHERE resolves GROUP BY workspace, chain) AS resolved
+    JOIN marks AS first USING (workspace, chain)
+    WHERE NOT first.resolves
+"""
+
+
+def _unaccounted(path: str | PathLike[str]) -> Log:
     """A log whose account nobody asks for."""
     return Log(fspath(path), NAME, lambda log: iter(()))

@@ -147,7 +147,7 @@ def read_envelope(record: object, *, tenant: str | None) -> Envelope:
         Workspace(tenant, _name(record, "workspace_id")),
         seq,
         _name(record, "id"),
-        _time(record.get("ts")),
+        read_time(record.get("ts")),
         _name(event, "type"),
         actor,
         _name(record, "correlation_id"),
@@ -163,7 +163,12 @@ def _name(record: Mapping[str, Any], field: str) -> str:
     raise Reason(f"missing field {quoted(field)}" if found in (None, "") else f"wrong type in {quoted(field)}")
 
 
-def _time(given: object) -> datetime:
+def read_time(given: object) -> datetime:
+    """A time as envelopes write it, in UTC.
+
+    Raises:
+        Reason: it is none, or has no zone.
+    """
     try:
         time = datetime.fromisoformat(given) if isinstance(given, str) else None
     except ValueError:

@@ -55,6 +55,11 @@ class Matcher:
             )
         return found
 
+    @property
+    def by_type_alone(self) -> bool:
+        """Whether the type of an event decides."""
+        return not self._fields and not self._functions
+
     def _by_type(self, type_name: str) -> bool:
         if self._none is not None:
             return self._none(type_name)

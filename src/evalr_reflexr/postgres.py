@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from evalr.logs.reasons import Reason
 from evalr.quoting import safe_text
 from evalr_reflexr.envelopes import Envelope, Workspace
 from evalr_reflexr.sqlite import COLUMNS, stored_envelope
-from evalr_reflexr.stores import TypeFilter, chosen, no_store, schema_note
+from evalr_reflexr.stores import FIELDS, Row, TypeFilter, chosen, no_store, schema_note
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine
@@ -137,10 +137,28 @@ class OpenPostgres:
         self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter
     ) -> Iterator[Envelope]:
         """See `OpenStore`."""
+        # As text, since a driver would parse it into Python's own, and refuse the whole row where it cannot.
+        for each, (seq, text) in self._each(log, tenant, workspace, types, "seq, CAST(envelope AS text)"):
+            try:
+                yield stored_envelope(each, seq, text, log)
+            except Reason as reason:
+                log.records += 1
+                log.skip(str(reason), f"seq {seq} of {each}")
+
+    def rows(
+        self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter, fields: Sequence[str]
+    ) -> Iterator[Row]:
+        """See `OpenStore`."""
+        paths = ", ".join(f"envelope #>> '{{{','.join(FIELDS[field])}}}'" for field in fields)
+        for each, (seq, type_name, *values) in self._each(log, tenant, workspace, types, f"seq, event_type, {paths}"):
+            yield each, seq, type_name, values
+
+    def _each(
+        self, log: Log, tenant: str | None, workspace: str | None, types: TypeFilter, what: str
+    ) -> Iterator[tuple[Workspace, Any]]:
         self._take_tenant(tenant)
         self.check(log)
-        guarded = self._is_guarded()
-        if guarded and tenant is None:
+        if tenant is None and self._is_guarded():
             raise LogError(
                 f"{self._path}: row-level security keeps tenants apart in this store: say whose rows to read, with "
                 "tenant= in Python or --tenant"
@@ -150,20 +168,12 @@ class OpenPostgres:
             names = [row[0] for row in self._rows(f"SELECT DISTINCT event_type {_OF_WORKSPACE}", **of)]
             wanted = [name for name in names if types(name)]
             if wanted:
-                yield from self._of(each, log, None if len(wanted) == len(names) else wanted)
-
-    def _of(self, workspace: Workspace, log: Log, types: list[str] | None) -> Iterator[Envelope]:
-        only = "" if types is None else "AND event_type = ANY(:types)"
-        # As text, since a driver would parse it into Python's own, and refuse the whole row where it cannot.
-        statement = _sqlalchemy().text(f"SELECT seq, CAST(envelope AS text) {_OF_WORKSPACE} {only} ORDER BY seq")
-        values = {"tenant": workspace.tenant, "name": workspace.name} | ({} if types is None else {"types": types})
-        rows = self._connection.execution_options(yield_per=BATCH).execute(statement, values)
-        for seq, text in rows:
-            try:
-                yield stored_envelope(workspace, seq, text, log)
-            except Reason as reason:
-                log.records += 1
-                log.skip(str(reason), f"seq {seq} of {workspace}")
+                only, values = ("", {}) if len(wanted) == len(names) else (_ONLY, {"types": wanted})
+                statement = _sqlalchemy().text(f"SELECT {what} {_OF_WORKSPACE} {only} ORDER BY seq")
+                streamed = self._connection.execution_options(yield_per=BATCH)
+                for row in streamed.execute(statement, {**of, **values}):
+                    yield each, row
 
 
+_ONLY = "AND event_type = ANY(:types)"
 _OF_WORKSPACE = "FROM reflexr_events WHERE tenant_id = :tenant AND workspace_id = :name"

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from evalr.errors import LogError
@@ -14,7 +14,17 @@ from evalr.logs.log import Log
 from evalr.logs.reasons import Reason
 from evalr.quoting import safe_text
 from evalr_reflexr.envelopes import Envelope, Workspace
-from evalr_reflexr.stores import SQLITE_MAGIC, TypeFilter, chosen, no_store, parsed, schema_note
+from evalr_reflexr.stores import (
+    FIELDS,
+    SQLITE_MAGIC,
+    Row,
+    TypeFilter,
+    chosen,
+    no_store,
+    parsed,
+    row_of,
+    schema_note,
+)
 
 CHUNK = 500
 """Rows that one statement reads: its lock is held for milliseconds, and an envelope may be large."""
@@ -146,38 +156,67 @@ class OpenSqlite:
         self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter
     ) -> Iterator[Envelope]:
         """See `OpenStore`. What is appended after this began is not read."""
+        for chunk in self._chunks(log, tenant, workspace, types):
+            yield from self._parsed(chunk, log)
+
+    def rows(
+        self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter, fields: Sequence[str]
+    ) -> Iterator[Row]:
+        """See `OpenStore`. One row that is no JSON would stop SQLite: its chunk is then parsed row by row."""
+        paths = ", ".join(f"json_extract(envelope, '$.{'.'.join(FIELDS[field])}')" for field in fields)
+        for chunk in self._chunks(log, tenant, workspace, types):
+            try:
+                found = self._connection.execute(chunk.sql(f"seq, event_type, {paths}"), chunk.values).fetchall()
+            except sqlite3.Error:
+                for envelope in self._parsed(chunk, log):
+                    yield row_of(envelope, fields)
+            else:
+                for seq, type_name, *values in found:
+                    yield chunk.workspace, seq, type_name, values
+
+    def _parsed(self, chunk: _Chunk, log: Log) -> Iterator[Envelope]:
+        for seq, text in self._rows(chunk.sql("seq, CAST(envelope AS BLOB)"), chunk.values):
+            try:
+                yield stored_envelope(chunk.workspace, seq, text, log)
+            except Reason as reason:
+                log.records += 1
+                log.skip(str(reason), f"seq {seq} of {chunk.workspace}")
+
+    def _chunks(self, log: Log, tenant: str | None, workspace: str | None, types: TypeFilter) -> Iterator[_Chunk]:
+        """What is wanted, in ranges of the key, which the index of types serves as well as the table does."""
         self.check(log)
         found = chosen(self._path, self.workspaces(), tenant=tenant, workspace=workspace)
         ends = {each: self._rows(f"SELECT max(seq) {_OF_WORKSPACE}", each)[0][0] for each in found}
         for each in found:
             names = [row[0] for row in self._rows(f"SELECT DISTINCT event_type {_OF_WORKSPACE}", each)]
-            wanted = [name for name in names if types(name)]
-            if wanted:
-                everything = len(wanted) == len(names)
-                yield from self._of(each, log, ends[each], None if everything else wanted)
+            wanted = tuple(name for name in names if types(name))
+            after = -1
+            while wanted and after < ends[each]:
+                limited = f"SELECT seq {_OF_WORKSPACE} AND seq > ? AND seq <= ? ORDER BY seq LIMIT {CHUNK}"
+                until = self._rows(f"SELECT max(seq) FROM ({limited})", (*each, after, ends[each]))[0][0]
+                if until is None:
+                    break
+                yield _Chunk(each, after, until, () if len(wanted) == len(names) else wanted)
+                after = until
 
-    def _of(self, workspace: Workspace, log: Log, end: int, types: Sequence[str] | None) -> Iterator[Envelope]:
-        only, values = (
-            ("", ()) if types is None else (f"AND event_type IN ({', '.join('?' * len(types))})", tuple(types))
-        )
-        after = -1
-        while after < end:
-            # A chunk is a range of the key, which the index of types serves as well as the table does.
-            chunk = f"SELECT seq {_OF_WORKSPACE} AND seq > ? AND seq <= ? ORDER BY seq LIMIT {CHUNK}"
-            until = self._rows(f"SELECT max(seq) FROM ({chunk})", (*workspace, after, end))[0][0]
-            if until is None:
-                return
-            rows = self._rows(
-                f"SELECT seq, CAST(envelope AS BLOB) {_OF_WORKSPACE} AND seq > ? AND seq <= ? {only} ORDER BY seq",
-                (*workspace, after, until, *values),
-            )
-            after = until
-            for seq, text in rows:
-                try:
-                    yield stored_envelope(workspace, seq, text, log)
-                except Reason as reason:
-                    log.records += 1
-                    log.skip(str(reason), f"seq {seq} of {workspace}")
+
+class _Chunk(NamedTuple):
+    """The rows of a workspace after one seq and until another, of some types or (none named) of all."""
+
+    workspace: Workspace
+    after: int
+    until: int
+    types: tuple[str, ...]
+
+    def sql(self, what: str) -> str:
+        """The statement that reads something of each."""
+        only = f"AND event_type IN ({', '.join('?' * len(self.types))})" if self.types else ""
+        return f"SELECT {what} {_OF_WORKSPACE} AND seq > ? AND seq <= ? {only} ORDER BY seq"
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """Of the statement."""
+        return (*self.workspace, self.after, self.until, *self.types)
 
 
 _OF_WORKSPACE = "FROM reflexr_events WHERE tenant_id = ? AND workspace_id = ?"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from os import PathLike, fspath
 from pathlib import Path
@@ -22,6 +22,20 @@ KNOWN_SCHEMA = "0008"
 SQLITE_MAGIC = b"SQLite format 3\0"
 
 TypeFilter = Callable[[str], bool]
+
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "id": ("id",),
+    "at": ("ts",),
+    "chain": ("correlation_id",),
+    "actor": ("actor", "kind"),
+    "rule": ("event", "rule"),
+    "run": ("event", "run_id"),
+    "firing": ("event", "firing_id"),
+}
+"""What a store can give of its envelopes by itself, and where it stands in them."""
+
+Row = tuple[Workspace, int, str, Sequence[Any]]
+"""A workspace, a seq, a type, and the fields that were asked for."""
 
 
 class MissingWorkspaceError(LogError):
@@ -48,6 +62,22 @@ class OpenStore(Protocol):
 
         Raises:
             LogError: there is no such tenant or workspace, or the store cannot be read.
+        """
+
+    def rows(
+        self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter, fields: Sequence[str]
+    ) -> Iterator[Row]:
+        """A few fields of every envelope of a type that is wanted, as texts or None, as the store itself reads them.
+
+        Args:
+            log: as for `envelopes`.
+            tenant: as for `envelopes`.
+            workspace: as for `envelopes`.
+            types: as for `envelopes`.
+            fields: which, of `FIELDS`.
+
+        Raises:
+            LogError: as for `envelopes`.
         """
 
 
@@ -89,6 +119,20 @@ def find_store(path: str | PathLike[str]) -> Store:
 
         raise unreadable(found, error) from error
     return SqliteStore(found) if head == SQLITE_MAGIC else WireLog(found)
+
+
+def row_of(envelope: Envelope, fields: Sequence[str]) -> Row:
+    """The row of an envelope that was parsed."""
+    values = {
+        "id": envelope.id,
+        "at": envelope.at.isoformat(),
+        "chain": envelope.chain,
+        "actor": envelope.actor["kind"],
+        "rule": envelope.text_field("rule"),
+        "run": envelope.text_field("run_id"),
+        "firing": envelope.text_field("firing_id"),
+    }
+    return envelope.workspace, envelope.seq, envelope.type, tuple(values[field] for field in fields)
 
 
 def parsed(text: str | bytes, *, tenant: str | None, log: Log) -> Envelope:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from evalr.logs.log import Log
 from evalr.logs.reasons import NOT_JSON, Reason
 from evalr.logs.seen import Seen
 from evalr_reflexr.envelopes import Envelope, Workspace
-from evalr_reflexr.stores import TypeFilter, missing, parsed
+from evalr_reflexr.stores import Row, TypeFilter, missing, parsed, row_of
 
 SIGNS = ("correlation_id", "workspace_id", "actor", "event")
 CLAIMED_LINES = 20
@@ -65,6 +65,13 @@ class WireLog:
                 yield envelope
         if not found and not log.left_out.faults:
             raise missing(self.path, [Workspace(None, name) for name in known], tenant=None, workspace=workspace)
+
+    def rows(
+        self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter, fields: Sequence[str]
+    ) -> Iterator[Row]:
+        """See `OpenStore`."""
+        for envelope in self.envelopes(log, tenant=tenant, workspace=workspace, types=types):
+            yield row_of(envelope, fields)
 
 
 def is_wire(head: bytes) -> bool:
