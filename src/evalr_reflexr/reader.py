@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -27,7 +28,8 @@ class ReflexrReader:
     """Reads a store of reflexr, or envelopes as JSON Lines."""
 
     name: str = NAME
-    describes: str = "a reflexr event log (SQLite, JSON Lines): runs, chains, sessions"
+    describes: str = "a reflexr event log (SQLite, PostgreSQL, JSON Lines): runs, chains, sessions"
+    schemes: tuple[str, ...] = ("postgresql", "postgres")
     settings: Mapping[str, Any] = field(
         default_factory=lambda: MappingProxyType(
             {
@@ -53,7 +55,7 @@ class ReflexrReader:
 
     def open(
         self,
-        path: Path,
+        path: Path | str,
         *,
         strict: bool = False,
         tenant: str | None = None,
@@ -97,7 +99,7 @@ reader = ReflexrReader()
 
 
 def read(
-    path: Any,
+    path: str | PathLike[str],
     *,
     strict: bool = False,
     tenant: str | None = None,

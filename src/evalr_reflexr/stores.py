@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from pydantic_core import from_json
 
 from evalr.errors import InputError, LogError
+from evalr.logs.finding import scheme_of, unreadable
 from evalr.logs.log import Log
 from evalr.logs.reasons import Reason, text_fault, without_lone_escapes
 from evalr.quoting import quoted, safe_text
@@ -102,21 +103,18 @@ def find_store(path: str | PathLike[str]) -> Store:
     from evalr_reflexr.sqlite import SqliteStore
     from evalr_reflexr.wire import WireLog
 
-    text = fspath(path)
-    if "://" in text:
+    scheme = scheme_of(path)
+    if scheme is not None:
         from evalr_reflexr.postgres import PostgresStore
 
-        scheme = text.partition(":")[0]
-        if scheme.partition("+")[0] not in ("postgresql", "postgres"):
-            raise InputError(f"{quoted(scheme)} is no address of PostgreSQL: write postgresql://user@host/database")
-        return PostgresStore(text)
+        if scheme not in ("postgresql", "postgres"):
+            raise InputError(f"{scheme}:// is no address of PostgreSQL: write postgresql://user@host/database")
+        return PostgresStore(fspath(path))
     found = Path(path)
     try:
         with found.open("rb") as file:
             head = file.read(len(SQLITE_MAGIC))
     except (OSError, ValueError) as error:
-        from evalr.logs.finding import unreadable
-
         raise unreadable(found, error) from error
     return SqliteStore(found) if head == SQLITE_MAGIC else WireLog(found)
 

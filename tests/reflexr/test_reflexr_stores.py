@@ -118,7 +118,7 @@ def test_a_damaged_store_is_a_log_error(tmp_path: Path) -> None:
 def test_a_missing_store_is_a_log_error(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="no such file"):
         rule_runs(tmp_path / "missing.db")
-    with pytest.raises(InputError, match="'mysql' is no address of PostgreSQL"):
+    with pytest.raises(InputError, match="mysql:// is no address of PostgreSQL"):
         rule_runs("mysql://host/reflexr")
 
 
@@ -366,6 +366,18 @@ def test_a_report_of_a_store_on_a_server_is_that_of_the_file(oracle_postgres: st
     found, expected = (report(read(each), now=now) for each in (oracle_postgres, oracle_sqlite))
     assert found.to_dict()["sections"] == expected.to_dict()["sections"]
     assert found.left_out.counts == expected.left_out.counts
+
+
+def test_the_command_reads_an_address_and_never_shows_its_password(oracle_postgres: str, postgres: Any) -> None:
+    address = oracle_postgres.replace("evalr@", "evalr:hunter2@")
+    command = [sys.executable, "-m", "evalr.cli", "report"]
+    done = subprocess.run([*command, address, "--tenant", "globex"], capture_output=True, text=True, check=True)
+    assert "7 runs" in done.stdout
+    assert "hunter2" not in done.stdout + done.stderr
+    for wrong in (address + "_not", "mysql://ada:hunter2@host/db"):
+        done = subprocess.run([*command, wrong], capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert "hunter2" not in done.stdout + done.stderr
 
 
 def test_a_large_store_on_a_server_is_streamed(postgres: Any) -> None:

@@ -31,7 +31,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-LogPath = Annotated[str, typer.Argument(metavar="LOG", help="A log: a file or a directory.", show_default=False)]
+LogPath = Annotated[
+    str, typer.Argument(metavar="LOG", help="A log: a file, a directory, or an address.", show_default=False)
+]
 Kind = Annotated[
     str | None,
     typer.Option("--log", metavar="KIND", help="The reader to use, where it should not be found by looking."),
@@ -139,10 +141,8 @@ def report(
             raise typer.Exit(UNUSABLE)
     if found.left_out.faults and found.left_out.total == found.records:
         count = count_words(found.records, found.noun)
-        print(
-            f"evalr: {safe_text(log, longest=1_000)}: nothing could be counted, all of its {count} left out",
-            file=sys.stderr,
-        )
+        name = safe_text(found.path or log, longest=1_000)
+        print(f"evalr: {name}: nothing could be counted, all of its {count} left out", file=sys.stderr)
         raise typer.Exit(UNUSABLE)
 
 
@@ -438,13 +438,14 @@ def _report(
 ) -> Report:
     from evalr.bulk import report
     from evalr.cli.progress import shown_progress
+    from evalr.logs.finding import scheme_of
 
     given = read_settings(settings, setting_defaults()) if settings else {}
     if window is not None:
         if "window" in given:
             raise InputError("--window and --set window=... set the same: leave one of them out")
         given["window"] = read_length(window)
-    with shown_progress(log) as progress:
+    with shown_progress(scheme_of(log) or log) as progress:
         return report(
             log,
             measures=measures or None,

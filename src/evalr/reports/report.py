@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from importlib import metadata
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from evalr.errors import InputError, PluginError
@@ -17,7 +16,7 @@ from evalr.estimates.estimate import Estimate, frame
 from evalr.estimates.interval import tail
 from evalr.estimates.words import choice_words, count_words, plural, window_words
 from evalr.inputs import Clock, check_window, resolve_now, utc_now
-from evalr.logs.finding import find_reader
+from evalr.logs.finding import find_reader, place_of
 from evalr.logs.log import LeftOut, Log, reader_settings
 from evalr.measures.measure import REPORT_OPTIONS, Measure, installed_measures
 from evalr.reports.lane import Arms, Row, title_of
@@ -356,7 +355,7 @@ def begin(
         own = reader_settings(reader)
         _check_settings(chosen.values(), own, settings)
         chosen_own = {name: value for name, value in settings.items() if name in own}
-        given = reader.open(Path(log), strict=strict, **chosen_own)
+        given = reader.open(place_of(log), strict=strict, **chosen_own)
     elif hasattr(log, "columns"):
         raise InputError(
             "a frame is a log once it is said what its columns are: report(evalr.logs.read_frame(frame, columns={...}))"
