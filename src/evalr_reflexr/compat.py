@@ -186,6 +186,7 @@ _TIMES = """
     FROM (SELECT workspace, chain, min(seq) AS seq, at FROM marks WHERE resolves GROUP BY workspace, chain) AS resolved
     JOIN marks AS first USING (workspace, chain)
     WHERE NOT first.resolves
+    ORDER BY workspace, first.seq
 """
 
 

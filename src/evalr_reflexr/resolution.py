@@ -176,14 +176,14 @@ def chain_summaries(*, within: timedelta = WITHIN, compat: str | None = None) ->
         event="resolved",
         within=within,
         leaves_out=known,
-        title=f"chains resolved within {words}",
+        title=f"resolved within {words}",
         noun="chain",
     )
     found: list[Summary[Any]] = [
         share,
         replace(share, name="chains_median", within=None, title="time to resolution (median)"),
-        replace(share, name="chains_p90", within=None, quantile=0.9, title="time to resolution (90th percentile)"),
-        replace(share, name="chains_mean", mean=True, title=f"time to resolution (mean, of at most {words})"),
+        replace(share, name="chains_p90", within=None, quantile=0.9, title="time to resolution (p90)"),
+        replace(share, name="chains_mean", mean=True, title=f"time to resolution (mean to {words})"),
     ]
     if compat is None:
         found.append(
@@ -192,7 +192,7 @@ def chain_summaries(*, within: timedelta = WITHIN, compat: str | None = None) ->
                 of=Resolution,
                 hits=_reopened,
                 leaves_out=_never_resolved,
-                title="reopened after being resolved",
+                title="reopened once resolved",
                 noun="chain",
             )
         )
