@@ -14,7 +14,19 @@ from evalr.cli.settings import _with_sets, read_settings, setting_defaults
 
 def test_a_setting_is_an_option_of_its_own_name() -> None:
     own = {"--set", "--json", "--window"}
-    given = ["log", "--threshold", "0.3", "--json", "--time=commit", "--window", "1h", "--unknown", "x", "--set", "rev=a"]
+    given = [
+        "log",
+        "--threshold",
+        "0.3",
+        "--json",
+        "--time=commit",
+        "--window",
+        "1h",
+        "--unknown",
+        "x",
+        "--set",
+        "rev=a",
+    ]
     assert _with_sets(given, own) == [
         *("log", "--set", "threshold=0.3", "--json", "--set", "time=commit", "--window", "1h"),
         *("--unknown", "x", "--set", "rev=a"),
