@@ -64,23 +64,25 @@ def rule_runs(
     Raises:
         LogError: there is no such store. What is in it is said when it is iterated over.
     """
-
-    def types(type_name: str) -> bool:
-        fact = fact_of(type_name)
-        return fact in STEPS or fact in RULE_FACTS
-
     role = role_reader(roles)
 
     def items(found: Found, log: Log) -> Iterator[Item]:
         for chain in found.chains:
-            for run in runs_in(chain, found.rules, role, partial(_skip, log)):
+            for run in runs_in(chain, found.rules, role, partial(skip, log)):
                 log.records += 1
                 yield until_end(run, chain[0].workspace, found.ends)
 
-    return log_of(path, items, Wanted(tenant, workspace, types), strict=strict)
+    return log_of(path, items, Wanted(tenant, workspace, of_runs), strict=strict)
 
 
-def _skip(log: Log, reason: str, place: str) -> None:
+def of_runs(type_name: str) -> bool:
+    """Whether such events are facts about runs, or about their rules."""
+    fact = fact_of(type_name)
+    return fact in STEPS or fact in RULE_FACTS
+
+
+def skip(log: Log, reason: str, place: str) -> None:
+    """Count one record that cannot be used."""
     log.records += 1
     log.skip(reason, place)
 

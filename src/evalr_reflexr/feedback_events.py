@@ -8,6 +8,7 @@ from typing import Any, Generic, Literal, NamedTuple
 from pydantic import BaseModel, ValidationError
 
 from evalr.inputs import About, Role, Subject, Transcript
+from evalr.labels.examples import PEOPLE, Example
 from evalr.logs.log import Log
 from evalr.logs.reasons import fault
 from evalr.quoting import quoted
@@ -22,9 +23,6 @@ TARGETS: Mapping[Target, str] = {"run": "run_id", "firing": "firing_id", "chain"
 """What feedback can be on, and the field that names which."""
 
 Givers = Literal["people", "evaluators", "others"]
-
-PEOPLE = "people"
-"""The evaluator that verdicts of people name."""
 
 
 class Feedback(NamedTuple, Generic[V]):
@@ -63,6 +61,21 @@ class Feedback(NamedTuple, Generic[V]):
         """
         about = self.result.about
         return transcript_of(self.context, self.rules, words=words, name=None if about is None else about.id)
+
+    def example(self, *, words: Words = event_words) -> Example[V]:
+        """The context and the verdict as an example of a dataset, under the event's id; those of a chain are one group.
+
+        Args:
+            words: the text of an event.
+        """
+        first = self.context[0]
+        return Example(
+            self.transcript(words=words),
+            first.workspace.key(self.id),
+            expected=self.result.value,
+            author=self.given_by,
+            group=first.key,
+        )
 
 
 class FeedbackWanted(NamedTuple, Generic[V]):

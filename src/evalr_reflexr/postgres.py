@@ -12,7 +12,7 @@ from evalr.logs.reasons import Reason
 from evalr.quoting import safe_text
 from evalr_reflexr.envelopes import Envelope, Workspace
 from evalr_reflexr.sqlite import COLUMNS, stored_envelope
-from evalr_reflexr.stores import FIELDS, Row, TypeFilter, chosen, no_store, schema_note
+from evalr_reflexr.stores import Row, TypeFilter, chosen, no_store, row_of, schema_note
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine
@@ -137,8 +137,7 @@ class OpenPostgres:
         self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter
     ) -> Iterator[Envelope]:
         """See `OpenStore`."""
-        # As text, since a driver would parse it into Python's own, and refuse the whole row where it cannot.
-        for each, (seq, text) in self._each(log, tenant, workspace, types, "seq, CAST(envelope AS text)"):
+        for each, (seq, text) in self._each(log, tenant, workspace, types):
             try:
                 yield stored_envelope(each, seq, text, log)
             except Reason as reason:
@@ -148,13 +147,12 @@ class OpenPostgres:
     def rows(
         self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter, fields: Sequence[str]
     ) -> Iterator[Row]:
-        """See `OpenStore`."""
-        paths = ", ".join(f"envelope #>> '{{{','.join(FIELDS[field])}}}'" for field in fields)
-        for each, (seq, type_name, *values) in self._each(log, tenant, workspace, types, f"seq, event_type, {paths}"):
-            yield each, seq, type_name, values
+        """See `OpenStore`. The server refuses to look into JSON with a NUL in it, so that it is parsed here."""
+        for envelope in self.envelopes(log, tenant=tenant, workspace=workspace, types=types):
+            yield row_of(envelope, fields)
 
     def _each(
-        self, log: Log, tenant: str | None, workspace: str | None, types: TypeFilter, what: str
+        self, log: Log, tenant: str | None, workspace: str | None, types: TypeFilter
     ) -> Iterator[tuple[Workspace, Any]]:
         self._take_tenant(tenant)
         self.check(log)
@@ -169,11 +167,13 @@ class OpenPostgres:
             wanted = [name for name in names if types(name)]
             if wanted:
                 only, values = ("", {}) if len(wanted) == len(names) else (_ONLY, {"types": wanted})
-                statement = _sqlalchemy().text(f"SELECT {what} {_OF_WORKSPACE} {only} ORDER BY seq")
+                statement = _sqlalchemy().text(f"SELECT {_SEQ_AND_TEXT} {_OF_WORKSPACE} {only} ORDER BY seq")
                 streamed = self._connection.execution_options(yield_per=BATCH)
                 for row in streamed.execute(statement, {**of, **values}):
                     yield each, row
 
 
+# As text, since a driver would parse it into Python's own, and refuse the whole row where it cannot.
+_SEQ_AND_TEXT = "seq, CAST(envelope AS text)"
 _ONLY = "AND event_type = ANY(:types)"
 _OF_WORKSPACE = "FROM reflexr_events WHERE tenant_id = :tenant AND workspace_id = :name"

@@ -10,17 +10,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from evalr.inputs import Input
+from evalr.inputs import Input, Session
 from evalr.logs.jsonl import verdict_types
 from evalr.logs.log import Item, Log
-from evalr_reflexr.asking import REOPENS, RESOLVES, session_rules, starts_of
+from evalr_reflexr.asking import REOPENS, RESOLVES, may_begin, of_runs, session_rules, skip, starts_of
 from evalr_reflexr.envelopes import Envelope, Roles, role_reader
 from evalr_reflexr.feedback_events import feedback_choice, feedback_in
 from evalr_reflexr.matching import Matcher, Matches
-from evalr_reflexr.reading import NAME, Found, Wanted, begins, every_type, log_of, until_end
-from evalr_reflexr.resolution import chain_of
+from evalr_reflexr.reading import NAME, Found, NeededLog, Wanted, begins, every_type, log_of, until_end
+from evalr_reflexr.resolution import Chain, chain_of
 from evalr_reflexr.rules import check_compat
-from evalr_reflexr.runs import runs_in
+from evalr_reflexr.runs import RuleRun, runs_in
 
 
 @dataclass(frozen=True)
@@ -137,29 +137,36 @@ def read(
     role = role_reader(roles)
     rules = session_rules(resolves, roles=roles)
 
-    def items(found: Found, log: Log) -> Iterator[Item]:
+    def types(type_name: str, *, runs: bool, chains: bool) -> bool:
+        if runs and of_runs(type_name):
+            return True
+        return chains and (may_begin(type_name) or resolving.could_be(type_name) or reopening.could_be(type_name))
+
+    def wanted(log: NeededLog) -> Wanted:
+        # A session is of everything that happened, and so is what was known when feedback was given.
+        if labels or log.needs(Session):
+            return Wanted(tenant, workspace, every_type)
+        return Wanted(tenant, workspace, partial(types, runs=log.needs(RuleRun), chains=log.needs(Chain)))
+
+    def items(found: Found, log: NeededLog) -> Iterator[Item]:
         for chain in found.chains:
             ended = partial(until_end, workspace=chain[0].workspace, ends=found.ends)
-            for run in runs_in(chain, found.rules, role, _skipping(log)):
-                log.records += 1
-                yield ended(run)
+            if log.needs(RuleRun):
+                for run in runs_in(chain, found.rules, role, partial(skip, log)):
+                    log.records += 1
+                    yield ended(run)
             for label in labels:
                 yield from feedback_in(chain, label, rules=rules, role=role, log=log)  # type: ignore[misc]
-            yield from map(ended, _of_chain(chain, log))
+            if log.needs(Chain) or log.needs(Session):
+                yield from map(ended, of_chain(chain, log))
 
-    def _of_chain(chain: list[Envelope], log: Log) -> Iterator[Input]:
+    def of_chain(chain: list[Envelope], log: NeededLog) -> Iterator[Input]:
         if begins(chain, first, log):
             log.records += 1
-            yield chain_of(chain, resolving, reopening, role)
-            log.derived += 1
-            yield rules.session(chain)
+            if log.needs(Chain):
+                yield chain_of(chain, resolving, reopening, role)
+            if log.needs(Session):
+                log.derived += log.needs(Chain)
+                yield rules.session(chain)
 
-    return log_of(path, items, Wanted(tenant, workspace, every_type), strict=strict, holds_results=bool(labels))
-
-
-def _skipping(log: Log) -> Any:
-    def skip(reason: str, place: str) -> None:
-        log.records += 1
-        log.skip(reason, place)
-
-    return skip
+    return log_of(path, items, wanted, strict=strict, holds_results=bool(labels))

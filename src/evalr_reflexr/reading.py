@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from os import PathLike
 from typing import Any, NamedTuple
@@ -30,6 +31,22 @@ class Wanted(NamedTuple):
     types: TypeFilter
 
 
+@dataclass
+class NeededLog(Log):
+    """A log of which a report reads what its measures need, and no more."""
+
+    needed: tuple[type[Input], ...] | None = field(default=None, init=False)
+
+    def needs(self, kind: type[Input]) -> bool:
+        """Whether inputs of a type are to be read: all are, where nobody says what is needed."""
+        return self.needed is None or any(issubclass(kind, each) for each in self.needed)
+
+    def read_into(self, reading: Any, progress: Any) -> None:
+        """What a report calls, with its measures, to have everything counted once; see `evalr.reports`."""
+        self.needed = tuple({track.measure.reads for track in reading.tracks if track.evaluator is not None})
+        reading.read_each(self, progress)
+
+
 class Found(NamedTuple):
     """The chains of a store, what it says of its rules, and until when each workspace was written, where it ends."""
 
@@ -45,19 +62,19 @@ def every_type(type_name: str) -> bool:
 
 def log_of(
     path: str | PathLike[str],
-    items: Callable[[Found, Log], Iterator[Any]],
-    wanted: Wanted,
+    items: Callable[[Found, NeededLog], Iterator[Any]],
+    wanted: Wanted | Callable[[NeededLog], Wanted],
     *,
     strict: bool,
     holds_results: bool = False,
     chain: Callable[[Envelope], str | None] | None = None,
-) -> Log:
+) -> NeededLog:
     """A log of what `items` makes of the chains of a store; nothing is read before it is iterated over.
 
     Args:
         path: of the store.
         items: makes them.
-        wanted: what is read.
+        wanted: what is read; a function where that depends on what is needed.
         strict: see `Log`.
         holds_results: see `Log`.
         chain: what envelopes are put together by, where it is not their chain; those for which it is None are left out.
@@ -65,10 +82,12 @@ def log_of(
     store = find_store(path)
 
     def read(log: Log) -> Iterator[Item]:
+        asked = wanted if isinstance(wanted, Wanted) else wanted(found)
         with Scratch() as scratch:
-            yield from items(fill(scratch, store, wanted, log, chain), log)
+            yield from items(fill(scratch, store, asked, log, chain), found)
 
-    return Log(store.path, NAME, read, strict=strict, holds_results=holds_results)
+    found = NeededLog(store.path, NAME, read, strict=strict, holds_results=holds_results)
+    return found
 
 
 def fill(

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from reflexr_samples import ADA, BEGIN, BOT, Writer, write_wire
 
 from evalr import InputError, Verdict, report
+from evalr.labels import Dataset
 from evalr.logs.jsonl import to_line
 from evalr.measures import History, Session, TaskCompletion, Transcript, completion_rate, measure_drop_off
 from evalr.reflexr import (
@@ -271,6 +272,17 @@ def test_each_context_ends_where_its_target_did(tmp_path: Path) -> None:
     about = by_target["run"].result.about
     assert about is not None
     assert (about.kind, about.id, about.session, about.user) == ("run", "prod/fir_1", "prod/t", "user:ada")
+
+
+def test_feedback_makes_a_dataset(tmp_path: Path) -> None:
+    found, _ = given_feedback(tmp_path, targets=("run",))
+    examples = [each.example() for each in found]
+    assert [(each.id, each.expected, each.author, each.group) for each in examples] == [
+        ("prod/evt_10", Rating(good=True), "user:bob", "prod/t"),
+        ("prod/evt_13", Rating(good=True), "user:ada", "prod/t"),
+    ]
+    assert all(isinstance(each.input, Transcript) and each.input.turns for each in examples)
+    assert [each.id for each in Dataset("ratings", examples)] == [each.id for each in examples]
 
 
 def test_a_report_reads_feedback_as_verdicts(tmp_path: Path) -> None:

@@ -9,13 +9,14 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 from reflexr_samples import Row, Writer, write_sqlite, write_wire
 
-from evalr import LogError
+from evalr import LogError, report
 from evalr.inputs import Input
 from evalr.logs import Item
 from evalr.logs.finding import find_reader
@@ -176,3 +177,28 @@ def test_a_folder_is_not_a_log(tmp_path: Path) -> None:
     assert reader.claim(tmp_path, b"") == 0
     with pytest.raises(LogError, match="a directory"):
         time_to_resolution(tmp_path, resolves="x")
+
+
+@pytest.mark.parametrize(
+    ("measures", "inputs"),
+    [
+        (["rules"], {"run": 85}),
+        (["chains"], {"chain": 38}),
+        (["rules", "chains"], {"run": 85, "chain": 38}),
+        (["drop_off"], {"session": 38}),
+        (["chains", "waits"], {"chain": 38, "session": 38}),
+        (None, {"run": 85, "chain": 38, "session": 38}),
+    ],
+)
+def test_a_report_reads_what_its_measures_need(
+    oracle_sqlite: Path, measures: list[str] | None, inputs: dict[str, int]
+) -> None:
+    """And says of them what it says where everything is read."""
+    now = datetime(2026, 11, 2, 12, tzinfo=UTC)
+    found, whole = report(oracle_sqlite, measures=measures, now=now), report(oracle_sqlite, now=now)
+    assert found.inputs == inputs
+    for row in found.rows:
+        assert row.estimate == whole[row.estimate.name]
+    assert found.records == sum(inputs.values()) - inputs.get("session", 0) * ("chain" in inputs) + (
+        found.left_out.total
+    )
