@@ -31,12 +31,13 @@ ACCEPTS: Matches = ("*.approved",)
 REF = "proposal_id"
 
 BEGIN_CHAINS = RULE_FACTS | {"tick"}
-"""The facts that begin a chain; every other joins one."""
+"""The facts that begin a chain; every other that is known joins one."""
 
 
 def may_begin(type_name: str) -> bool:
     """Whether an event of this type may be the first of its chain."""
-    return not is_own(type_name) or fact_of(type_name) in BEGIN_CHAINS
+    fact = fact_of(type_name)
+    return fact is None or fact in BEGIN_CHAINS
 
 
 def starts_of(starts: Matches) -> Matcher:

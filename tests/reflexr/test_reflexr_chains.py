@@ -136,6 +136,15 @@ def test_what_resolves_is_a_type_a_field_or_a_function(tmp_path: Path, resolves:
     assert found == resolved
 
 
+def test_a_chain_that_an_unknown_fact_begins_is_only_not_eligible(tmp_path: Path) -> None:
+    writer = Writer()
+    begun = writer.event("reflexr:workspace_opened")
+    writer.event("desk:ticket.resolved", chain=begun)
+    log = chains(write_wire(tmp_path / "log.jsonl", writer.rows))
+    assert list(log) == []
+    assert (log.left_out.total, log.left_out.faults) == (1, 0)
+
+
 def test_open_chains_are_counted_as_open(tmp_path: Path) -> None:
     path = log_of(tmp_path)
     found = report(path, resolves=("*.resolved", "order.placed"), within=timedelta(seconds=5), measures=["chains"])
