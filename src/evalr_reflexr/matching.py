@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -17,9 +17,6 @@ the values of fields (`{"type": "ticket.updated", "status": "closed"}`, dotted w
 Matches: TypeAlias = Match | Sequence[Match]
 """One or several: any of them will do."""
 
-ANY_OF_AN_APPLICATION: tuple[Match, ...] = ()
-"""As `starts`: every event that reflexr did not publish itself, so that ticks and installations begin no chain."""
-
 
 class Matcher:
     """Says of envelopes whether they are meant, and of types whether their envelopes can be."""
@@ -32,7 +29,8 @@ class Matcher:
             name: of the option, for messages.
             none: the types that are meant where the choice is empty; no type where None.
         """
-        matches = [given] if isinstance(given, str | Mapping) or callable(given) else list(given)
+        one = isinstance(given, str | Mapping) or callable(given) or not isinstance(given, Iterable)
+        matches: list[Any] = [given] if one else [*given]
         for match in matches:
             wrong = not (isinstance(match, str | Mapping) or callable(match))
             if wrong or match in ("", {}):

@@ -168,7 +168,7 @@ def test_of_independent_chains_the_median_is_kaplan_and_meiers() -> None:
 
 @pytest.mark.parametrize("given_match", ["", {}, 7, ["a", None]])
 def test_a_choice_that_names_no_events_is_refused(tmp_path: Path, given_match: Any) -> None:
-    with pytest.raises((InputError, TypeError), match=r"names no events|not iterable"):
+    with pytest.raises(InputError, match="names no events"):
         chains(log_of(tmp_path), resolves=given_match)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from reflexr_samples import Row, Writer, append_sqlite, oracle_rows, row, write_sqlite, write_wire
 
-from evalr import InputError, LogError, RecordError, UnknownLogError, report
+from evalr import InputError, LogError, MissingExtraError, RecordError, UnknownLogError, report
 from evalr.logs import read as read_log
 from evalr.reflexr import chains, read, rule_outcomes, rule_runs, time_to_resolution
 
@@ -416,6 +416,26 @@ def test_a_server_that_does_not_answer(postgres: Any) -> None:
         list(rule_runs(postgres.address("nowhere")))
     with pytest.raises(InputError, match="no address of a database"):
         rule_runs("postgresql://:::/")
+
+
+@pytest.mark.parametrize("module", ["sqlalchemy", "psycopg"])
+def test_without_the_extra_a_store_on_a_server_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=rf"needs {module}.*pip install 'evalr\[reflexr\]'"):
+        list(rule_runs("postgresql://host/reflexr"))
+
+
+def test_json_with_a_nul_in_it_is_read_all_the_same(postgres: Any) -> None:
+    """The server keeps such JSON and refuses to look into it."""
+    writer = Writer()
+    chain = writer.event("desk:ticket.opened")
+    writer.fact("rule_fired", "fir_1", chain=chain, matched=[1])
+    writer.fact("run_dead_lettered", "fir_1", chain=chain, error="a\0b")
+    address = postgres.store("nul", writer.rows)
+    assert rule_outcomes(address)["r"].dead_lettered == 1
+    assert len(list(rule_runs(address))) == 1
 
 
 def test_rows_that_are_json_and_no_envelopes(postgres: Any) -> None:
