@@ -29,8 +29,9 @@ class Matcher:
             name: of the option, for messages.
             none: the types that are meant where the choice is empty; no type where None.
         """
-        one = isinstance(given, str | Mapping) or callable(given) or not isinstance(given, Iterable)
-        matches: list[Any] = [given] if one else [*given]
+        matches: list[Any] = [given]
+        if isinstance(given, Iterable) and not isinstance(given, str | Mapping) and not callable(given):
+            matches = list(given)
         for match in matches:
             wrong = not (isinstance(match, str | Mapping) or callable(match))
             if wrong or match in ("", {}):
