@@ -11,7 +11,7 @@ from evalr.errors import InputError
 from evalr.input_fields import EARLIEST, LATEST
 from evalr.inputs import Role
 from evalr.logs.reasons import NOT_AN_OBJECT, Reason, time_fault
-from evalr.quoting import quoted
+from evalr.quoting import quoted, safe_text
 
 Actor: TypeAlias = Mapping[str, Any]
 """Who published an event: its `kind` (user, agent, external_agent, system, source, evaluator) and what names it."""
@@ -53,8 +53,13 @@ class Workspace(NamedTuple):
         """An id that repeats in other workspaces, as one that does not: `acme/prod/evt_1`."""
         return "/".join(_escaped(part) for part in (self.tenant, self.name, id) if part is not None)
 
+    def place(self, seq: int) -> str:
+        """Where an envelope is, as messages name it: `seq 12 of acme/prod`."""
+        return f"seq {seq} of {self}"
+
     def __str__(self) -> str:
-        return self.name if self.tenant is None else f"{self.tenant}/{self.name}"
+        """As messages name it: names are whatever somebody wrote."""
+        return safe_text(self.name if self.tenant is None else f"{self.tenant}/{self.name}")
 
 
 def _escaped(part: str) -> str:

@@ -127,7 +127,7 @@ def feedback_in(
         if envelope.fact != FEEDBACK or envelope.event.get("feedback_type") != wanted.feedback_type:
             continue
         log.records += 1
-        place = f"seq {envelope.seq} of {envelope.workspace}"
+        place = envelope.workspace.place(envelope.seq)
         target = _target(envelope)
         if target is None:
             log.skip("feedback on nothing that is known", place)
@@ -152,7 +152,7 @@ def feedback_in(
     last = {(each.given_by, each.subject): each.seq for each in found}
     for each in found:
         if wanted.latest and last[each.given_by, each.subject] != each.seq:
-            log.leave_out("feedback that its giver gave anew", f"seq {each.seq} of {chain[0].workspace}")
+            log.leave_out("feedback that its giver gave anew", chain[0].workspace.place(each.seq))
         else:
             yield each
 

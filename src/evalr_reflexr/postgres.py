@@ -142,7 +142,7 @@ class OpenPostgres:
                 yield stored_envelope(each, seq, text, log)
             except Reason as reason:
                 log.records += 1
-                log.skip(str(reason), f"seq {seq} of {each}")
+                log.skip(str(reason), each.place(seq))
 
     def rows(
         self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter, fields: Sequence[str]

@@ -177,18 +177,18 @@ def runs_in(
         if fact in STEPS:
             run = run_of(envelope)
             if run is None:
-                left_out("fact without a run", f"seq {envelope.seq} of {envelope.workspace}")
+                left_out("fact without a run", envelope.workspace.place(envelope.seq))
             else:
                 facts.setdefault(run, []).append(envelope)
     occurrences: set[tuple[str, str, tuple[Any, ...]]] = set()
     for run, found in facts.items():
         fired = found[0]
         if fired.fact != "rule_fired":
-            left_out("run whose firing is missing", f"seq {fired.seq} of {fired.workspace}")
+            left_out("run whose firing is missing", fired.workspace.place(fired.seq))
             continue
         rule = fired.text_field("rule")
         if rule is None:
-            left_out("firing without a rule", f"seq {fired.seq} of {fired.workspace}")
+            left_out("firing without a rule", fired.workspace.place(fired.seq))
             continue
         occurrence = (rule, str(fired.event.get("scope_key")), _matched(fired))
         refired = bool(occurrence[2]) and occurrence in occurrences

@@ -180,7 +180,7 @@ class OpenSqlite:
                 yield stored_envelope(chunk.workspace, seq, text, log)
             except Reason as reason:
                 log.records += 1
-                log.skip(str(reason), f"seq {seq} of {chunk.workspace}")
+                log.skip(str(reason), chunk.workspace.place(seq))
 
     def _chunks(self, log: Log, tenant: str | None, workspace: str | None, types: TypeFilter) -> Iterator[_Chunk]:
         """What is wanted, in ranges of the key, which the index of types serves as well as the table does."""

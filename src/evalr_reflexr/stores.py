@@ -14,7 +14,7 @@ from evalr.errors import InputError, LogError
 from evalr.logs.finding import scheme_of, unreadable
 from evalr.logs.log import Log
 from evalr.logs.reasons import Reason, text_fault, without_lone_escapes
-from evalr.quoting import quoted, safe_text
+from evalr.quoting import quoted
 from evalr_reflexr.envelopes import Envelope, Workspace, read_envelope
 
 KNOWN_SCHEMA = "0008"
@@ -171,7 +171,7 @@ def missing(path: str, known: list[Workspace], *, tenant: str | None, workspace:
         return MissingWorkspaceError(f"{path}: there are no events in this reflexr log")
     of_tenant = [each for each in known if workspace is None or tenant in (None, each.tenant)]
     names = [str(each) for each in of_tenant or known]
-    shown = ", ".join(safe_text(name) for name in names[:8]) + (f" and {len(names) - 8:,} more" if names[8:] else "")
+    shown = ", ".join(names[:8]) + (f" and {len(names) - 8:,} more" if names[8:] else "")
     if workspace is None:
         return MissingWorkspaceError(f"{path}: there is no tenant {quoted(tenant or '')} in this log; it has {shown}")
     of = "" if tenant is None else f" of tenant {quoted(tenant)}"

@@ -187,6 +187,21 @@ def test_a_chain_whose_first_event_is_unreadable_has_no_known_beginning(tmp_path
     assert "evt_0000000000000002" not in str(time_to_resolution(path, resolves="*.resolved"))
 
 
+def test_what_messages_say_of_hostile_names_is_fit_to_print(tmp_path: Path) -> None:
+    writer = Writer("a\x1b[31m", "b\u202e\nc")
+    chain = writer.event("desk:\x1b[2J", id="\x1b[0m")
+    writer.fact("run_succeeded", "fir_1", chain=chain)
+    writer.event("desk:other", chain="\x07missing")
+    log = read(write_sqlite(tmp_path / "store.db", writer.rows), starts="nothing:of.this")
+    list(log)
+    assert log.left_out.total == 3
+    for text in (log.left_out.words(), *log.left_out.counts):
+        assert text.isprintable()
+    with pytest.raises(LogError) as failed:
+        list(read(tmp_path / "store.db", workspace="\x1b[31m"))
+    assert str(failed.value).isprintable()
+
+
 def test_unknown_events_stay_in_their_chains_and_are_told(tmp_path: Path) -> None:
     writer = Writer()
     chain = writer.event("desk:ticket.opened")
