@@ -204,10 +204,11 @@ def restricted_mean(
     """How long it takes until the event on average, where no row counts as longer than `at`.
 
     The area under 1 minus the share ended, up to `at` (Irwin 1949): under Kaplan & Meier's curve where nothing else
-    ends a row. A row that ends in another way never has the event, and counts as `at`. Limits: normal, in 0..at, on the
-    sum of squared influences, which is Greenwood's sum of the area still to come (Klein & Moeschberger 2003, section
-    4.5); with clusters on the influences summed within each, times G / (G - 1), with Student's t. No limits where the
-    variance is 0. Not reached, and errors, as for `incidence`; so for an `at` of 0, too.
+    ends a row. A row that ends in another way never has the event, and counts as `at`. Variance: the sum of squared
+    influences, which is Greenwood's sum of the area still to come (Klein & Moeschberger 2003, section 4.5); with
+    clusters that of the influences summed within each, times G / (G - 1). Limits: Student's t on G - 1 degrees of
+    freedom, in 0..at; independent rows are clusters of one there, so that ten of them are covered as well as ten users.
+    No limits where the variance is 0. Not reached, and errors, as for `incidence`; so for an `at` of 0, too.
     """
     if not (at > 0 and math.isfinite(at)):
         raise InputError(f"at is a time above 0, not {at}")
@@ -508,16 +509,17 @@ def _area(rows: _Rows, table: _Table, at: float) -> tuple[float, Interval]:
     np.divide(share * rest - gained, left, out=any_end, where=left > 0)
     jumps = (table.weight[: k + 1] * rest + any_end, any_end)
     if rows.cluster is None or table.place is None:
-        variance = _variance(table, k, jumps)
-        quantile, method = normal_quantile(rows.level), "restricted-mean-greenwood/1"
+        variance, method = _variance(table, k, jumps), "restricted-mean-greenwood/1"
+        # Few rows vary less around their own curve than around the true one, as clusters do.
+        used = variance * rows.clusters / max(1, rows.clusters - 1)
     else:
         moved = any(jump.any() for jump in jumps)
         sums = _influences(rows, rows.cluster, table.place, table, k, jumps).tolist() if moved else []
-        variance = math.fsum(each * each for each in sums) * rows.clusters / (rows.clusters - 1)
-        quantile, method = t_quantile(rows.level, rows.clusters - 1), "restricted-mean-clustered/1"
+        method = "restricted-mean-clustered/1"
+        used = variance = math.fsum(each * each for each in sums) * rows.clusters / (rows.clusters - 1)
     if variance <= _ROUNDING * at * at / len(rows.after):
         return value, no_interval(SAME_TIME if k >= 0 else NONE_ENDED, 0.0)
-    half = quantile * math.sqrt(variance)
+    half = t_quantile(rows.level, rows.clusters - 1) * math.sqrt(used)
     limits = around(value - half, value, value + half, floor=0.0, ceiling=at)
     return value, Interval(*limits, variance, method, None)
 

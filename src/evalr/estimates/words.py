@@ -186,7 +186,7 @@ _METHODS = (
     ("bonett-price", "Bonett-Price"),
     ("tango", "Tango's score"),
     ("mover", "MOVER"),
-    ("restricted-mean", "the normal limits of a restricted mean"),
+    ("restricted-mean", "t for restricted means"),
     ("log-log", "cumulative incidence on log(-log)"),
 )
 
