@@ -120,7 +120,7 @@ def rule_rates(*, compat: str | None = None) -> Sequence[Rate[RuleOutcome]]:
         return Rate(name, of=RuleOutcome, hits=hits, leaves_out=leaves_out, title=title, noun="run", parent="chain")
 
     return (
-        rate("rules", "runs that succeeded", _succeeded),
+        rate("rules", "succeeded", _succeeded),
         rate("rules_dead_lettered", "dead-lettered", _dead_lettered),
         rate("rules_retried", "retried", _retried),
         rate("rules_intervened", "needed a person", _intervened),

@@ -22,14 +22,14 @@ def is_short(session: Session) -> Short:
     return Short(short=len(session.activities) < 2)
 
 
-def measure_of(name: str, by: str | None) -> Measure:
-    rate = Rate(name, of=Short, hits=lambda v: v.short)
+def measure_of(name: str, by: str | None, *more: str) -> Measure:
+    rates = [Rate(each, of=Short, hits=lambda v: v.short, noun="session") for each in (name, *more)]
     return Measure(
         name=name,
         question="how many sessions are short?",
         input=Session,
         verdict=Short,
-        summaries=lambda: [rate],
+        summaries=lambda: rates,
         evaluator=lambda now: FunctionEvaluator(name, "1", is_short, Session, Short, inline=True),
         by=by,
     )
@@ -69,3 +69,30 @@ def test_without_its_attribute_there_are_no_groups() -> None:
     bare = [session.model_copy(update={"attributes": {}}) for session in SESSIONS]
     (row,) = report(bare, measures=MEASURES[:1]).rows
     assert row.groups is None
+
+
+def test_several_numbers_stand_side_by_side() -> None:
+    measure = measure_of("own", "agent", "again")
+    hostile = SESSIONS[0].model_copy(update={"id": "x", "attributes": {"agent": "\x1b[31m" + "long" * 30}})
+    text = report([*SESSIONS, hostile], measures=[measure]).text(width=80)
+    lines = text.splitlines()
+    (head,) = [place for place, line in enumerate(lines) if line.startswith("  by agent")]
+    assert lines[head].split() == ["by", "agent", "own", "again", "sessions"]
+    assert lines[head + 2].split() == ["a", "66.7%", "[30,", "90]", "66.7%", "[30,", "90]", "6"]
+    assert "\x1b" not in text
+    assert max(map(len, lines)) <= 80
+    assert sum(line.startswith("    a ") for line in lines) == 1
+
+
+def test_where_they_do_not_fit_each_number_has_its_groups_below() -> None:
+    measure = measure_of("own", "agent", "again", "and_again", "and_once_more")
+    lines = report(SESSIONS, measures=[measure]).text(width=60).splitlines()
+    assert not any(line.startswith("  by agent") for line in lines)
+    assert sum(line.startswith("    a ") for line in lines) == 4
+
+
+def test_groups_that_were_asked_for_stand_below_each_number() -> None:
+    measure = measure_of("own", "agent", "again")
+    lines = report(SESSIONS, measures=[measure], by="agent").text().splitlines()
+    assert not any(line.startswith("  by agent") for line in lines)
+    assert sum(line.startswith("    a ") for line in lines) == 2
