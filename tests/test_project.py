@@ -23,8 +23,8 @@ ENTRY_POINTS = [
     for name, target in targets.items()
 ]
 PUBLIC_MODULES = ["evalr", "evalr.measures", "evalr.logs", "evalr.labels", "evalr.bulk", "evalr.runs", "evalr.testing"]
-DOORS = ["evalr.dspy", "evalr.reflexio"]
-"""Public too, but each is for an extra."""
+DOORS = ["evalr.dspy", "evalr.reflexio", "evalr.reflexr"]
+"""Public too, and each may need an extra."""
 
 PUBLISHED = ["src", "docs", "benchmarks", "examples", "requirements", ".ci"]
 PUBLISHED_FILES = ["README.md", "CHANGELOG.md", "LICENSE", "Makefile", "mkdocs.yml", "pyproject.toml"]

@@ -186,7 +186,7 @@ def test_a_log_of_which_all_succeeded_says_nothing_of_how_users_vary(
         (("--rate", "70%", "--lift", "5pp", "--power", "1"), "power lies between"),
         (("--rate", "70%", "--lift", "5pp", "--level", "100%"), "level must lie between 0 and 1"),
         (("--rate", "70%", "--lift", "5pp", "--measure", "completion"), "name it with --from"),
-        (("--from", "LOG", "--lift", "5pp"), "--from LOG needs --measure NAME; there are: completion"),
+        (("--from", "LOG", "--lift", "5pp"), "--from LOG needs --measure NAME; there are: chains_reopened, completion"),
         (("--from", "LOG", "--measure", "waits_median", "--lift", "5pp"), "no rate is named 'waits_median'"),
         (("--from", "LOG", "--measure", "completion", "--rate", "7%", "--lift", "5pp"), "leave --rate, --per-user"),
         (("--from", "LOG", "--measure", "outcome", "--lift", "5pp"), "outcome has no value in this log"),

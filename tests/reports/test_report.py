@@ -132,7 +132,7 @@ def test_a_measure_that_was_asked_for_says_why_it_has_nothing() -> None:
 
 
 def test_an_unknown_measure_is_refused() -> None:
-    with pytest.raises(InputError, match="no installed measure is named 'waitz'; there are: completion"):
+    with pytest.raises(InputError, match="no installed measure is named 'waitz'; there are: chains, completion"):
         report([], measures=["waitz"])
 
 

@@ -89,7 +89,7 @@ class Job(NamedTuple):
         """
         installed = installed_measures().loaded
         measures = tuple((_where(track.measure, installed), track.settings) for track in reading.tracks)
-        by, cluster = next(((track.by, track.cluster) for track in reading.tracks), (None, None))
+        by, cluster = next(((track.asked_by, track.cluster) for track in reading.tracks), (None, None))
         return cls(log.path, log.kind, log.strict, measures, reading.now, by, cluster, reading.since, reading.until)
 
     def reading(self, marked: tuple[bool, ...]) -> Reading:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evalr.cli.endings import STOPPED, UNUSABLE, QuietGroup
-from evalr.cli.texts import read_arms, read_length, read_setting, read_time
+from evalr.cli.settings import SettingCommand, read_settings, setting_defaults
+from evalr.cli.texts import read_arms, read_length, read_time
 from evalr.errors import InputError
 from evalr.estimates.words import choice_words, count_words
 from evalr.quoting import safe_text
@@ -30,7 +31,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-LogPath = Annotated[str, typer.Argument(metavar="LOG", help="A log: a file or a directory.", show_default=False)]
+LogPath = Annotated[
+    str, typer.Argument(metavar="LOG", help="A log: a file, a directory, or an address.", show_default=False)
+]
 Kind = Annotated[
     str | None,
     typer.Option("--log", metavar="KIND", help="The reader to use, where it should not be found by looking."),
@@ -63,7 +66,9 @@ Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first record
 Settings = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="NAME=VALUE", help="Another setting of a measure or a reader; `evalr measures` lists them."
+        "--set",
+        metavar="NAME=VALUE",
+        help="Another setting of a measure or a reader, also as --NAME VALUE; `evalr measures` lists them.",
     ),
 ]
 
@@ -78,7 +83,7 @@ def evalr(version: Annotated[bool, typer.Option("--version", help="Print the ver
         raise typer.Exit
 
 
-@app.command(epilog=ENDINGS)
+@app.command(epilog=ENDINGS, cls=SettingCommand)
 def report(
     log: LogPath,
     kind: Kind = None,
@@ -136,14 +141,12 @@ def report(
             raise typer.Exit(UNUSABLE)
     if found.left_out.faults and found.left_out.total == found.records:
         count = count_words(found.records, found.noun)
-        print(
-            f"evalr: {safe_text(log, longest=1_000)}: nothing could be counted, all of its {count} left out",
-            file=sys.stderr,
-        )
+        name = safe_text(found.path or log, longest=1_000)
+        print(f"evalr: {name}: nothing could be counted, all of its {count} left out", file=sys.stderr)
         raise typer.Exit(UNUSABLE)
 
 
-@app.command(epilog=ENDINGS)
+@app.command(epilog=ENDINGS, cls=SettingCommand)
 def gate(
     *,
     conditions: Annotated[
@@ -527,21 +530,14 @@ def _report(
 ) -> Report:
     from evalr.bulk import report
     from evalr.cli.progress import shown_progress
-    from evalr.logs import installed_readers
-    from evalr.logs.log import reader_settings
-    from evalr.measures.measure import installed_measures
+    from evalr.logs.finding import scheme_of
 
-    defaults: dict[str, Any] = {}
-    for reader in installed_readers().loaded.values():
-        defaults |= reader_settings(reader)
-    for measure in installed_measures().loaded.values():
-        defaults |= measure.settings
-    given = dict(read_setting(text, defaults) for text in settings or ())
+    given = read_settings(settings, setting_defaults()) if settings else {}
     if window is not None:
         if "window" in given:
             raise InputError("--window and --set window=... set the same: leave one of them out")
         given["window"] = read_length(window)
-    with shown_progress(log) as progress:
+    with shown_progress(scheme_of(log) or log) as progress:
         return report(
             log,
             measures=measures or None,

@@ -112,4 +112,6 @@ def _settings_words(settings: Mapping[str, Any]) -> str:
 def _plain(value: Any) -> str:
     if value is None:
         return ""
+    if isinstance(value, tuple):
+        return "|".join(map(str, value))
     return window_words(value) if isinstance(value, timedelta) else str(value)

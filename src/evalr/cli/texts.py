@@ -75,6 +75,8 @@ def read_setting(text: str, defaults: Mapping[str, Any]) -> tuple[str, Any]:
 def _as_default(name: str, value: str, default: Any) -> Any:
     if isinstance(default, timedelta):
         return read_length(value)
+    if isinstance(default, tuple):
+        return (value,)
     if isinstance(default, bool):
         if value not in ("true", "false"):
             raise InputError(f"--set {name}={value}: write true or false")

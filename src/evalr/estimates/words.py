@@ -186,6 +186,7 @@ _METHODS = (
     ("bonett-price", "Bonett-Price"),
     ("tango", "Tango's score"),
     ("mover", "MOVER"),
+    ("restricted-mean", "t for restricted means"),
     ("log-log", "cumulative incidence on log(-log)"),
 )
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ def read(path: str | PathLike[str], *, kind: str | None = None, strict: bool = F
     """The inputs and results of a log, as a stream that is read once.
 
     Args:
-        path: a file or a directory; it is only ever opened for reading.
+        path: a file, a directory, or an address that a reader knows; it is only ever opened for reading.
         kind: the name of the reader to use, where it should not be found by looking at the log.
         strict: raise RecordError at the first record that cannot be used, rather than count it.
         settings: the reader's own, such as `time="commit"` for a git repository; `evalr measures` lists them.
@@ -46,7 +47,21 @@ def read(path: str | PathLike[str], *, kind: str | None = None, strict: bool = F
     for name in settings:
         if name not in known:
             raise InputError(f"the reader {reader.name!r} has no setting {name!r}; {choice_words(name, known)}")
-    return reader.open(Path(path), strict=strict, **settings)
+    return reader.open(place_of(path), strict=strict, **settings)
+
+
+def scheme_of(log: str | PathLike[str]) -> str | None:
+    """The scheme of an address, such as "postgresql" of `postgresql+psycopg://host/database`; None for a path."""
+    scheme, found, _ = fspath(log).partition("://")
+    return scheme.partition("+")[0] if found and _SCHEME.fullmatch(scheme) else None
+
+
+_SCHEME = re.compile(r"[a-z][a-z0-9.+-]+")
+
+
+def place_of(log: str | PathLike[str]) -> Any:
+    """Where a log is, as its reader opens it: a path, or an address as it is."""
+    return Path(log) if scheme_of(log) is None else log
 
 
 def find_reader(path: str | PathLike[str], *, kind: str | None = None) -> Reader:
@@ -63,6 +78,9 @@ def find_reader(path: str | PathLike[str], *, kind: str | None = None) -> Reader
             raise UnknownLogError(f"no reader is named {kind!r}; {_choices(readers.loaded, readers.broken)}")
         return readers.loaded[kind]
 
+    scheme = scheme_of(path)
+    if scheme is not None:
+        return _reader_of(scheme, readers)
     path = Path(path)
     head = log_head(path)
     broken = dict(readers.broken)
@@ -100,6 +118,14 @@ def find_reader(path: str | PathLike[str], *, kind: str | None = None) -> Reader
             f"{path}: the readers {', '.join(best)} claim this log alike; say which: {options}, or kind= in Python"
         )
     return readers.loaded[best[0]]
+
+
+def _reader_of(scheme: str, readers: Plugins[Reader]) -> Reader:
+    """The reader of addresses of a scheme. They are not named in messages, as they may hold passwords."""
+    for reader in readers.loaded.values():
+        if scheme in getattr(reader, "schemes", ()):
+            return reader
+    raise UnknownLogError(f"no reader reads {scheme}:// addresses; {_choices(readers.loaded, readers.broken)}")
 
 
 def _is_claimed(directory: Path, readers: dict[str, Reader]) -> bool:

@@ -210,7 +210,8 @@ class Reader(Protocol):
     """Its one name, as in `--log NAME`."""
 
     describes: str
-    """What it reads, in one line. A reader with settings also has `settings`, their defaults by name."""
+    """What it reads, in one line. A reader with settings also has `settings`, their defaults by name; one of logs that
+    are no files has `schemes`, those of the addresses that it opens, which `open` then gets as texts."""
 
     def claim(self, path: Path, head: bytes) -> float:
         """How sure it is that the log is of its kind: from 0 (it is not) to 1.

@@ -97,6 +97,7 @@ class Measure:
         split: from a whole and the reading time, the inputs that are parts of it.
         marker: see `Marker`.
         rankings: see `Ranking`.
+        by: what a report groups it by where nobody asks for another grouping, such as the rule of each run.
         rows: the fast way, for `evalr.bulk`: given columns for each tally of the summaries (those that read alike share
             one) and the settings as keywords, what adds to them, row by row, what the summaries count of what the
             evaluator says. Where it raises, the evaluator is asked. See `evalr.measures.rows`.
@@ -115,6 +116,7 @@ class Measure:
     split: Callable[[Any, datetime], Iterable[Input]] | None = None
     marker: Marker | None = None
     rankings: Sequence[Ranking] = ()
+    by: Key | None = None
     rows: Callable[..., RowReader] | None = None
     part_attributes: Sequence[str] = ()
 

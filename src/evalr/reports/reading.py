@@ -49,7 +49,8 @@ class Track:
         self.marked = measure.marker is None
         self.unsure = False  # whether the marker failed, which it does only until it was seen
         self.cluster = cluster
-        self.by = by
+        self.asked_by = by
+        self.by = measure.by if by is None else by
         self.computed = self._lane()
         self.evaluator: FunctionEvaluator[Any, Any] | None = (
             None if measure.evaluator is None else measure.evaluator(now=now, **self.settings)
@@ -107,7 +108,7 @@ class Track:
 
     def __getstate__(self) -> dict[str, Any]:
         """What was counted; see `Reading`."""
-        return without(vars(self), "measure", "settings", "evaluator", "cluster", "by")
+        return without(vars(self), "measure", "settings", "evaluator", "cluster", "by", "asked_by")
 
     def most_results(self) -> int:
         """How many results were computed or, where more, one evaluator stored."""

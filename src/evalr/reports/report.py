@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from importlib import metadata
 from os import PathLike
-from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
@@ -18,7 +17,7 @@ from evalr.estimates.estimate import Estimate, frame
 from evalr.estimates.interval import tail
 from evalr.estimates.words import choice_words, count_words, plural, window_words
 from evalr.inputs import Clock, check_window, resolve_now, utc_now
-from evalr.logs.finding import find_reader
+from evalr.logs.finding import find_reader, place_of
 from evalr.logs.log import LeftOut, Log, reader_settings
 from evalr.measures.measure import REPORT_OPTIONS, Measure, installed_measures
 from evalr.measures.ready_judges import judged_measures
@@ -77,6 +76,7 @@ class Section:
                     "title": row.title,
                     "evaluator": row.evaluator,
                     "estimate": row.estimate.to_dict(),
+                    "grouped_by": None if row.groups is None else row.groups.by,
                     "groups": None if row.groups is None else row.groups.to_dicts(),
                     "groups_overlap": row.groups is not None and row.groups.overlap,
                     "lift": None if row.lift is None else row.lift.to_dict(),
@@ -360,7 +360,7 @@ def begin(
         own = reader_settings(reader)
         _check_settings(chosen.values(), own, settings)
         chosen_own = {name: value for name, value in settings.items() if name in own}
-        given = reader.open(Path(log), strict=strict, **chosen_own)
+        given = reader.open(place_of(log), strict=strict, **chosen_own)
     elif hasattr(log, "columns"):
         raise InputError(
             "a frame is a log once it is said what its columns are: report(evalr.logs.read_frame(frame, columns={...}))"

@@ -11,6 +11,7 @@ from evalr.estimates.lift import Lift
 from evalr.estimates.words import interval_words, value_words
 from evalr.quoting import safe_text
 from evalr.reports.fitting import cells, packed, padded, shortened, wrapped
+from evalr.reports.matrix import matrix
 from evalr.reports.ranking import Ranked
 from evalr.reports.wording import (
     account_words,
@@ -50,6 +51,13 @@ class Note:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Lines that are laid out already."""
+
+    lines: list[str]
+
+
 GAP = Line("")
 """Between summaries that are shown with their groups."""
 
@@ -69,7 +77,7 @@ def screen(report: Report, *, width: int, color: bool) -> str:
 
 
 def _table(report: Report, width: int, style: Style) -> Iterator[str]:
-    parts = [part for section in report.sections for part in _parts(section)]
+    parts = [part for section in report.sections for part in _parts(section, None if report.by else width)]
     parts += [Line(title, notes=reason) for title, reason in empty_words(report.sections, shell=True)]
     parts = _without_gap_at_end(parts)
     lines = [part for part in parts if isinstance(part, Line)]
@@ -79,19 +87,23 @@ def _table(report: Report, width: int, style: Style) -> Iterator[str]:
         max((cells(line.interval) for line in lines), default=0),
     )
     for part in parts:
-        if isinstance(part, Note):
+        if isinstance(part, Block):
+            yield from part.lines
+        elif isinstance(part, Note):
             yield from (style(DIM, text) for text in wrapped(part.text, width, first="    - ", rest="      "))
         else:
             yield from _laid_out(part, columns, width, style)
 
 
-def _parts(section: Section) -> Iterator[Line | Note]:
+def _parts(section: Section, width: int | None) -> Iterator[Line | Note | Block]:
+    """What stands in the table of one measure; its own groups, which nobody asked for, side by side in the width."""
+    beside = None if width is None else matrix(section, width)
     grouped = any(row.groups is not None for row in section.rows)
     for place, row in enumerate(section.rows):
-        if grouped and place:
+        if grouped and place and beside is None:
             yield GAP
         yield _line(row_title(row, section), row.estimate, headline=True)
-        if row.groups is not None:
+        if row.groups is not None and beside is None:
             shown, notes = row.groups.shown("--json for all")
             yield from (_line(f"  {shortened(title, LONGEST_GROUP)}", estimate) for title, estimate in shown)
             yield from map(Note, notes)
@@ -100,6 +112,9 @@ def _parts(section: Section) -> Iterator[Line | Note]:
         if row.no_lift is not None:
             yield Note(safe_text(row.no_lift, longest=500))
     yield from (Note(safe_text(note, longest=500)) for note in section.notes)
+    if beside is not None:
+        yield GAP
+        yield Block(beside)
     if grouped:
         yield GAP
 
@@ -117,7 +132,7 @@ def _ranking(ranked: Ranked, width: int, style: Style) -> Iterator[str]:
         yield style(DIM, f"    and {hidden:,} more; --json for all")
 
 
-def _without_gap_at_end(parts: list[Line | Note]) -> list[Line | Note]:
+def _without_gap_at_end(parts: list[Line | Note | Block]) -> list[Line | Note | Block]:
     return parts[:-1] if parts and parts[-1] is GAP else parts
 
 

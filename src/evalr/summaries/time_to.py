@@ -22,6 +22,7 @@ from evalr.tallies.tally import Entry
 from evalr.verdicts import V
 
 if TYPE_CHECKING:
+    from evalr.estimates.duration import Quantile, RestrictedMean
     from evalr.summaries.two_arms import TwoArms
 
 
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 class TimeTo(Summary[V]):
     """How long until it happened, or until the log ended: nothing that has not ended is dropped.
 
-    The value is one of two: the share in which it happened `within` a time (or, with `open=True`, in which it had not
-    yet), or the time by which it had happened in a share `quantile` (the median by default). Sampling weights do not
-    count.
+    The value is one of three: the share in which it happened `within` a time (or, with `open=True`, in which it had
+    not yet); the time by which it had happened in a share `quantile` (the median by default); or, with `mean=True`, the
+    mean time where none counts as longer than `within`. Sampling weights do not count.
 
     Args:
         after: how long, as a timedelta or a number; None where it is not known.
@@ -39,6 +40,7 @@ class TimeTo(Summary[V]):
         event: the end that is waited for. Any other is a competing end: it then can no longer happen.
         within: as `after`.
         open: see above.
+        mean: see above.
         quantile: see above; not used where `within` is given.
         fold: "any" (the first of a unit to end) or "all" (the last), with `per`. "all" is right on average only where
             the rows of a unit were followed equally long.
@@ -51,6 +53,7 @@ class TimeTo(Summary[V]):
     event: str
     within: timedelta | float | None = None
     open: bool = False
+    mean: bool = False
     quantile: float = 0.5
     fold: Literal["any", "all"] | None = None
     unit: Unit = "seconds"
@@ -63,6 +66,8 @@ class TimeTo(Summary[V]):
             raise InputError(f"summary {self.name!r}: quantile={self.quantile} must be between 0 and 1")
         if self.within is not None and not _is_length(_length(self.within)):
             raise InputError(f"summary {self.name!r}: within={self.within!r} must be a length of time from 0")
+        if self.mean and (not self.within or self.open):
+            raise InputError(f"summary {self.name!r}: mean=True needs a within= above 0, and is of no open=True")
 
     def _parts(self) -> tuple[object, ...]:
         return (self.after, self.end, self.event)
@@ -108,7 +113,7 @@ class TimeTo(Summary[V]):
     def _compare(self, treatment: Entry[Any], control: Entry[Any], level: float, interval: str) -> TwoArms:
         from evalr.summaries.two_arms import compared_times
 
-        within = None if self.within is None else _length(self.within)
+        within = None if self.within is None or self.mean else _length(self.within)
         arms = (_durations(treatment), _durations(control))
         return compared_times(arms, within, still_open=self.open, unit=self.unit, level=level, interval=interval)
 
@@ -116,6 +121,8 @@ class TimeTo(Summary[V]):
         durations = _durations(entry)
         if self.within is None:
             return self._time(entry, durations, terms)
+        if self.mean:
+            return self._mean(entry, durations, _length(self.within), terms)
         return self._share(entry, durations, _length(self.within), terms)
 
     def _share(self, entry: Entry[Any], durations: Durations, within: float, terms: Terms) -> Estimate:
@@ -148,10 +155,21 @@ class TimeTo(Summary[V]):
             reason=found.reason,
         )
 
+    def _mean(self, entry: Entry[Any], durations: Durations, within: float, terms: Terms) -> Estimate:
+        from evalr.estimates.duration import restricted_mean
+
+        found = restricted_mean(*durations.arrays(), at=within, level=terms.level, unit=self.unit)
+        return self._of_times(entry, durations, found, terms)
+
     def _time(self, entry: Entry[Any], durations: Durations, terms: Terms) -> Estimate:
         from evalr.estimates.duration import quantile
 
         found = quantile(*durations.arrays(), q=self.quantile, level=terms.level, unit=self.unit)
+        return self._of_times(entry, durations, found, terms)
+
+    def _of_times(
+        self, entry: Entry[Any], durations: Durations, found: Quantile | RestrictedMean, terms: Terms
+    ) -> Estimate:
         return self._finished(
             entry,
             terms,

@@ -1,0 +1,144 @@
+"""From a store to its chains, one by one, and from chains to inputs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from os import PathLike
+from typing import Any, NamedTuple
+
+from evalr.estimates.words import count_words
+from evalr.inputs import Input
+from evalr.logs.log import Item, Log
+from evalr.quoting import quoted
+from evalr_reflexr.envelopes import NAMESPACE, Envelope, Workspace
+from evalr_reflexr.matching import Matcher
+from evalr_reflexr.runs import RuleFacts
+from evalr_reflexr.scratch import Scratch
+from evalr_reflexr.stores import Store, TypeFilter, find_store
+
+NAME = "reflexr"
+NAMED = 4
+
+
+class Wanted(NamedTuple):
+    """What of a store is to be read."""
+
+    tenant: str | None
+    workspace: str | None
+    types: TypeFilter
+
+
+@dataclass
+class NeededLog(Log):
+    """A log of which a report reads what its measures need, and no more."""
+
+    needed: tuple[type[Input], ...] | None = field(default=None, init=False)
+
+    def needs(self, kind: type[Input]) -> bool:
+        """Whether inputs of a type are to be read: all are, where nobody says what is needed."""
+        return self.needed is None or any(issubclass(kind, each) for each in self.needed)
+
+    def read_into(self, reading: Any, progress: Any) -> None:
+        """What a report calls, with its measures, to have everything counted once; see `evalr.reports`."""
+        self.needed = tuple({track.measure.reads for track in reading.tracks if track.evaluator is not None})
+        reading.read_each(self, progress)
+
+
+class Found(NamedTuple):
+    """The chains of a store, what it says of its rules, and until when each workspace was written, where it ends."""
+
+    chains: Iterator[list[Envelope]]
+    rules: RuleFacts
+    ends: Mapping[Workspace, datetime]
+
+
+def every_type(type_name: str) -> bool:
+    """No filter."""
+    return True
+
+
+def log_of(
+    path: str | PathLike[str],
+    items: Callable[[Found, NeededLog], Iterator[Any]],
+    wanted: Wanted | Callable[[NeededLog], Wanted],
+    *,
+    strict: bool,
+    holds_results: bool = False,
+    chain: Callable[[Envelope], str | None] | None = None,
+) -> NeededLog:
+    """A log of what `items` makes of the chains of a store; nothing is read before it is iterated over.
+
+    Args:
+        path: of the store.
+        items: makes them.
+        wanted: what is read; a function where that depends on what is needed.
+        strict: see `Log`.
+        holds_results: see `Log`.
+        chain: what envelopes are put together by, where it is not their chain; those for which it is None are left out.
+    """
+    store = find_store(path)
+
+    def read(log: Log) -> Iterator[Item]:
+        asked = wanted if isinstance(wanted, Wanted) else wanted(found)
+        with Scratch() as scratch:
+            yield from items(fill(scratch, store, asked, log, chain), found)
+
+    found = NeededLog(store.path, NAME, read, strict=strict, holds_results=holds_results)
+    return found
+
+
+def fill(
+    scratch: Scratch,
+    store: Store,
+    wanted: Wanted,
+    log: Log,
+    chain: Callable[[Envelope], str | None] | None = None,
+) -> Found:
+    """Read what is wanted of a store, all of it, and let go of the store."""
+    rules, ends, unknown = RuleFacts(), dict[Workspace, datetime](), Counter[str]()
+
+    def noted(envelopes: Iterable[Envelope]) -> Iterator[Envelope]:
+        for envelope in envelopes:
+            rules.take(envelope)
+            if not goes_on:
+                ends[envelope.workspace] = max(envelope.at, ends.get(envelope.workspace, envelope.at))
+            if envelope.fact is None and envelope.type.startswith(f"{NAMESPACE}:"):
+                unknown[envelope.type] += 1
+            if chain is None:
+                yield envelope
+            elif (name := chain(envelope)) is not None:
+                yield envelope._replace(chain=name)
+
+    with store.opened() as opened:
+        goes_on = opened.goes_on
+        scratch.fill(noted(opened.envelopes(log, tenant=wanted.tenant, workspace=wanted.workspace, types=wanted.types)))
+    if unknown:
+        names = ", ".join(f"{quoted(name)} ({count:,})" for name, count in unknown.most_common(NAMED))
+        log.notes.append(f"{count_words(len(unknown), 'kind')} of event that this reader does not know: {names}")
+    return Found(scratch.chains(), rules, ends)
+
+
+def begins(chain: list[Envelope], starts: Matcher, log: Log) -> bool:
+    """Whether a chain is one of those that are asked for; it is counted where it is not.
+
+    One whose first event is not in the log, or cannot be read, has no known beginning.
+    """
+    first = chain[0]
+    if first.id != first.chain:
+        log.records += 1
+        log.skip("chain whose first event is missing", f"{quoted(first.chain)} of {first.workspace}")
+        return False
+    if not starts(first):
+        log.records += 1
+        log.leave_out(f"not eligible, as it starts with {quoted(first.type)}", f"{quoted(first.id)}")
+        return False
+    return True
+
+
+def until_end(given: Input, workspace: Workspace, ends: Mapping[Workspace, datetime]) -> Input:
+    """An input of a log that ends, read when that ended: what came then is not known."""
+    end = ends.get(workspace)
+    return given if end is None else given.model_copy(update={"read_at": end})

@@ -1,0 +1,233 @@
+"""reflexr's SQLite store, read without a lock that a writer would wait for, and without a byte written."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from evalr.errors import LogError
+from evalr.logs.log import Log
+from evalr.logs.reasons import Reason
+from evalr.quoting import safe_text
+from evalr_reflexr.envelopes import Envelope, Workspace
+from evalr_reflexr.stores import (
+    FIELDS,
+    SQLITE_MAGIC,
+    Row,
+    TypeFilter,
+    chosen,
+    no_store,
+    parsed,
+    row_of,
+    schema_note,
+)
+
+CHUNK = 500
+"""Rows that one statement reads: its lock is held for milliseconds, and an envelope may be large."""
+
+PATIENCE = 30.0
+"""Seconds to wait for a writer that is just committing."""
+
+COLUMNS = ("tenant_id", "workspace_id", "seq", "event_id", "event_type", "envelope")
+WRITE_AHEAD = 2
+"""In bytes 18 and 19 of the header: the store has a write-ahead log."""
+
+
+class SqliteStore:
+    """A store in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @property
+    def path(self) -> str:
+        """The file's."""
+        return str(self._path)
+
+    @contextmanager
+    def opened(self) -> Iterator[OpenSqlite]:
+        """The store, open for reading alone.
+
+        A write-ahead log that nobody has open has no second file, and SQLite would make one to read it: it is then
+        read as a file that does not change, and whether that held is looked at afterwards.
+        """
+        still = _has_write_ahead_log(self._path) and not self._path.with_name(self._path.name + "-wal").exists()
+        before = _state(self._path)
+        try:
+            connection = _connect(self._path, immutable=still)
+        except sqlite3.Error as error:
+            raise _unreadable(self.path, error) from error
+        with closing(connection):
+            yield OpenSqlite(self.path, connection)
+        if still and _state(self._path) != before:
+            raise LogError(f"{self.path}: somebody began to write to the store while it was read: read it again")
+
+
+def _unreadable(path: str, error: sqlite3.Error) -> LogError:
+    return LogError(f"{path}: the store cannot be read: {safe_text(str(error), longest=300)}")
+
+
+def _connect(path: Path, *, immutable: bool) -> sqlite3.Connection:
+    address = f"file:{quote(str(path.absolute()))}?mode=ro{'&immutable=1' if immutable else ''}"
+    # Each statement is a transaction of its own: a log that is only appended to needs none over several.
+    return sqlite3.connect(address, uri=True, timeout=PATIENCE, isolation_level=None)
+
+
+def _has_write_ahead_log(path: Path) -> bool:
+    with path.open("rb") as file:
+        head = file.read(20)
+    return head.startswith(SQLITE_MAGIC) and head[18:] == bytes((WRITE_AHEAD, WRITE_AHEAD))
+
+
+def _state(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_mtime_ns, found.st_size
+
+
+def is_store(path: Path, head: bytes) -> bool:
+    """Whether a file is a SQLite database with reflexr's events, also where the rest of it is damaged."""
+    if not head.startswith(SQLITE_MAGIC):
+        return False
+    try:
+        with SqliteStore(path).opened() as store:
+            return store.has_events()
+    except (LogError, OSError):
+        return b"reflexr_events" in head
+
+
+class OpenSqlite:
+    """A store in a file that is open."""
+
+    goes_on = True
+
+    def __init__(self, path: str, connection: sqlite3.Connection) -> None:
+        self._path, self._connection = path, connection
+
+    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        """All rows of a statement, so that its lock is gone when they are looked at."""
+        try:
+            return self._connection.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise _unreadable(self._path, error) from error
+
+    def has_events(self) -> bool:
+        """Whether it has reflexr's table of events."""
+        return bool(self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'reflexr_events'"))
+
+    def version(self) -> str | None:
+        """Of its schema."""
+        if not self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'reflexr_alembic_version'"):
+            return None
+        found = self._rows("SELECT version_num FROM reflexr_alembic_version")
+        return str(found[0][0]) if found else None
+
+    def check(self, log: Log) -> None:
+        """Raise LogError where its tables are not reflexr's; tell what is to be known of its version."""
+        version = self.version()
+        if not self.has_events():
+            raise no_store(self._path, "table reflexr_events", version)
+        columns = {row[1] for row in self._rows("PRAGMA table_info(reflexr_events)")}
+        lacks = [column for column in COLUMNS if column not in columns]
+        if lacks:
+            raise no_store(self._path, f"column {lacks[0]} in reflexr_events", version)
+        note = schema_note(version)
+        if note is not None:
+            log.notes.append(note)
+
+    def workspaces(self) -> list[Workspace]:
+        """Those that have events."""
+        # From one to the next along the key, rather than over all rows.
+        found: list[Workspace] = []
+        last: tuple[str, str] = ("", "")
+        while rows := self._rows(
+            "SELECT tenant_id, workspace_id FROM reflexr_events WHERE (tenant_id, workspace_id) > (?, ?) "
+            "ORDER BY tenant_id, workspace_id LIMIT 1",
+            last,
+        ):
+            last = rows[0]
+            found.append(Workspace(*last))
+        return found
+
+    def envelopes(
+        self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter
+    ) -> Iterator[Envelope]:
+        """See `OpenStore`. What is appended after this began is not read."""
+        for chunk in self._chunks(log, tenant, workspace, types):
+            yield from self._parsed(chunk, log)
+
+    def rows(
+        self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter, fields: Sequence[str]
+    ) -> Iterator[Row]:
+        """See `OpenStore`. One row that is no JSON would stop SQLite: its chunk is then parsed row by row."""
+        paths = ", ".join(f"json_extract(envelope, '$.{'.'.join(FIELDS[field])}')" for field in fields)
+        for chunk in self._chunks(log, tenant, workspace, types):
+            try:
+                found = self._connection.execute(chunk.sql(f"seq, event_type, {paths}"), chunk.values).fetchall()
+            except sqlite3.Error:
+                for envelope in self._parsed(chunk, log):
+                    yield row_of(envelope, fields)
+            else:
+                for seq, type_name, *values in found:
+                    yield chunk.workspace, seq, type_name, values
+
+    def _parsed(self, chunk: _Chunk, log: Log) -> Iterator[Envelope]:
+        for seq, text in self._rows(chunk.sql("seq, CAST(envelope AS BLOB)"), chunk.values):
+            try:
+                yield stored_envelope(chunk.workspace, seq, text, log)
+            except Reason as reason:
+                log.records += 1
+                log.skip(str(reason), chunk.workspace.place(seq))
+
+    def _chunks(self, log: Log, tenant: str | None, workspace: str | None, types: TypeFilter) -> Iterator[_Chunk]:
+        """What is wanted, in ranges of the key, which the index of types serves as well as the table does."""
+        self.check(log)
+        found = chosen(self._path, self.workspaces(), tenant=tenant, workspace=workspace)
+        ends = {each: self._rows(f"SELECT max(seq) {_OF_WORKSPACE}", each)[0][0] for each in found}
+        for each in found:
+            names = [row[0] for row in self._rows(f"SELECT DISTINCT event_type {_OF_WORKSPACE}", each)]
+            wanted = tuple(name for name in names if types(name))
+            after = -1
+            while wanted and after < ends[each]:
+                limited = f"SELECT seq {_OF_WORKSPACE} AND seq > ? AND seq <= ? ORDER BY seq LIMIT {CHUNK}"
+                until = self._rows(f"SELECT max(seq) FROM ({limited})", (*each, after, ends[each]))[0][0]
+                if until is None:
+                    break
+                yield _Chunk(each, after, until, () if len(wanted) == len(names) else wanted)
+                after = until
+
+
+class _Chunk(NamedTuple):
+    """The rows of a workspace after one seq and until another, of some types or (none named) of all."""
+
+    workspace: Workspace
+    after: int
+    until: int
+    types: tuple[str, ...]
+
+    def sql(self, what: str) -> str:
+        """The statement that reads something of each."""
+        only = f"AND event_type IN ({', '.join('?' * len(self.types))})" if self.types else ""
+        return f"SELECT {what} {_OF_WORKSPACE} AND seq > ? AND seq <= ? {only} ORDER BY seq"
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """Of the statement."""
+        return (*self.workspace, self.after, self.until, *self.types)
+
+
+_OF_WORKSPACE = "FROM reflexr_events WHERE tenant_id = ? AND workspace_id = ?"
+
+
+def stored_envelope(workspace: Workspace, seq: int, text: object, log: Log) -> Envelope:
+    """The envelope of a row, whose own columns say which workspace it is of and which place it has.
+
+    Raises:
+        Reason: the row holds none.
+    """
+    if not isinstance(text, str | bytes):
+        raise Reason("row without an envelope")
+    return parsed(text, tenant=workspace.tenant, log=log)._replace(workspace=workspace, seq=seq)

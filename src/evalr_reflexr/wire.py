@@ -1,0 +1,88 @@
+"""Envelopes as JSON Lines, as reflexr's wire and its exports have them: one a line, plain or gzip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic_core import from_json
+
+from evalr.logs.jsonl import DUPLICATE
+from evalr.logs.lines import BYTE_ORDER_MARK, CUT_OFF, raw_lines
+from evalr.logs.log import Log
+from evalr.logs.reasons import NOT_JSON, Reason
+from evalr.logs.seen import Seen
+from evalr_reflexr.envelopes import Envelope, Workspace
+from evalr_reflexr.stores import Row, TypeFilter, missing, parsed, row_of
+
+SIGNS = ("correlation_id", "workspace_id", "actor", "event")
+CLAIMED_LINES = 20
+
+
+class WireLog:
+    """A file of envelopes. They name their workspace and not their tenant."""
+
+    goes_on = False
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @property
+    def path(self) -> str:
+        """The file's."""
+        return str(self._path)
+
+    @contextmanager
+    def opened(self) -> Iterator[WireLog]:
+        """Itself: the file is opened where it is read."""
+        yield self
+
+    def envelopes(
+        self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter
+    ) -> Iterator[Envelope]:
+        """See `OpenStore`. The first of several lines with one id is kept."""
+        seen, known, found = Seen(), dict[str, None](), False
+        for number, line in enumerate(raw_lines(self._path, log), start=1):
+            if not line.strip():
+                continue
+            try:
+                envelope = parsed(line.removeprefix(BYTE_ORDER_MARK), tenant=tenant, log=log)
+                name = envelope.workspace.name
+                if len(known) < 100:
+                    known[name] = None
+                if workspace not in (None, name):
+                    continue
+                found = True
+                if not seen.add((name, envelope.id)):
+                    raise Reason(DUPLICATE)
+            except Reason as reason:
+                log.records += 1
+                cut = str(reason) == NOT_JSON and not line.endswith(b"\n")
+                log.skip(CUT_OFF if cut else str(reason), f"line {number}")
+                continue
+            if types(envelope.type):
+                yield envelope
+        if not found and not log.left_out.faults:
+            raise missing(self.path, [Workspace(None, name) for name in known], tenant=None, workspace=workspace)
+
+    def rows(
+        self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter, fields: Sequence[str]
+    ) -> Iterator[Row]:
+        """See `OpenStore`."""
+        for envelope in self.envelopes(log, tenant=tenant, workspace=workspace, types=types):
+            yield row_of(envelope, fields)
+
+
+def is_wire(head: bytes) -> bool:
+    """Whether the first lines of a file hold an envelope."""
+    lines = [line for piece in head.removeprefix(BYTE_ORDER_MARK).split(b"\n") if (line := piece.strip())]
+    return any(_is_envelope(line) for line in lines[:CLAIMED_LINES])
+
+
+def _is_envelope(line: bytes) -> bool:
+    try:
+        record = from_json(line, allow_partial=True)
+    except ValueError:
+        return False
+    return isinstance(record, dict) and all(sign in record for sign in SIGNS) and isinstance(record["event"], dict)
