@@ -209,7 +209,7 @@ def test_measures_lists_every_summary_that_a_report_has(capsys: pytest.CaptureFi
 
 def test_schemas(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "schema")
-    assert set(json.loads(out)) == {"session", "history", "transcript", "result"}
+    assert set(json.loads(out)) == {"session", "history", "exchange", "learning", "transcript", "result"}
     _, out, _ = run(capsys, "schema", "session")
     assert "activities" in json.loads(out)["properties"]
 
@@ -218,6 +218,14 @@ def test_the_schema_of_a_measure_is_that_of_its_verdict(capsys: pytest.CaptureFi
     code, out, _ = run(capsys, "schema", "completion")
     assert code == 0
     assert json.loads(out)["required"] == ["completed", "quality"]
+
+
+def test_a_line_and_a_value_of_one_name_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    _, line, _ = run(capsys, "schema", "learning")
+    _, value, _ = run(capsys, "schema", "learning", "--value")
+    assert {"response", "learning", "learning_kind"} <= set(json.loads(line)["properties"])
+    assert {"relevant", "impact", "diagnosis"} <= set(json.loads(value)["properties"])
+    assert run(capsys, "schema", "session", "--value")[0] == 2
 
 
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -162,6 +162,39 @@ def test_a_sample_stands_for_the_whole_and_what_passes_is_tried_again(server: Mo
     assert "sampled" in found["report"]["sections"][0]["rows"][0]["estimate"]["flags"]
 
 
+# Single answers
+
+
+def test_exchanges_and_learnings_of_one_log_are_judged_and_reported(
+    server: ModelServer, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = {"user": "u", "session": "s", "message": "again?"}
+    with (folder / "log.jsonl").open("w", encoding="utf-8") as log:
+        for n in range(6):
+            served, shadow = ("the ramen?", "what?") if n < 4 else ("what?", "the ramen?")
+            log.write(json.dumps({"id": f"e{n}", "served": served, "shadow": shadow, **answer}) + "\n")
+            use = {"response": served, "response_id": f"r{n // 2}", "learning_id": f"l{n % 2}", "learning": f"know {n}"}
+            log.write(json.dumps({**use, "learning": None if n == 5 else f"know {n}", **answer}) + "\n")
+    server.script = lambda asked, n: json.dumps(
+        {"better": "first" if "ramen" in asked.data["first"] else "second", "significant": True}
+    )
+    found = judged(server, folder, "--measure", "shadow", "--set", "orders=both")
+    assert (found["judged"]["verdicts"], len(server.asked)) == (6, 12)
+    capsys.readouterr()
+    assert main(["report", str(folder / "log.shadow.jsonl")]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"shadow wins +66\.7%", out), out
+    assert re.search(r"same winner in both orders +100\.0%", out), out
+    server.script = lambda asked, n: json.dumps(
+        {"relevant": True, "impact": "positive" if asked.data["learning"] < "know 3" else "negative"}
+    )
+    found = judged(server, folder, "--measure", "learning")
+    assert (found["judged"]["verdicts"], found["judged"]["skipped"], len(server.asked)) == (5, 1, 17)
+    assert main(["report", str(folder / "log.learning.jsonl")]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"net learning impact +\+20\.0%", out), out
+
+
 # When it is stopped, or nothing works
 
 

@@ -14,6 +14,7 @@ from evalr.logs import Item, Log, Stored
 from evalr.logs import lines as lines_module
 from evalr.logs.jsonl import reader
 from evalr.logs.log import NAMES
+from evalr.logs.reasons import NO_TYPE
 from evalr.measures import TaskCompletion
 from evalr.verdicts import Failure, HandOff, Skip, Verdict
 
@@ -108,8 +109,11 @@ BAD: dict[str, tuple[bytes | dict[str, Any], str]] = {
     "unknown type": (session(type="sesion"), "unknown type 'sesion'"),
     "number as a type": (session(type=1), "wrong type in 'type'"),
     "null as a type": (session(type=None), "wrong type in 'type'"),
-    "nothing that says what it is": ({"id": "s", "events": []}, "neither type nor activities, revisions or turns"),
-    "an empty object": ({}, "neither type nor activities, revisions or turns"),
+    "nothing that says what it is": (
+        {"id": "s", "events": []},
+        NO_TYPE,
+    ),
+    "an empty object": ({}, NO_TYPE),
     "the type of another": ({"type": "history", "activities": []}, "missing field 'id'"),
     "a result without a value": ({"type": "result", "evaluator": "completion"}, "missing field 'value'"),
     "a result of nobody": ({"type": "result", "measure": "completion", "value": {}}, "missing field 'evaluator'"),

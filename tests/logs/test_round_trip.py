@@ -17,7 +17,20 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
 from evalr.errors import InputError
-from evalr.inputs import About, Activity, History, Input, Revision, Session, ToolCall, Transcript, Turn, Wait
+from evalr.inputs import (
+    About,
+    Activity,
+    Exchange,
+    History,
+    Input,
+    LearningUse,
+    Revision,
+    Session,
+    ToolCall,
+    Transcript,
+    Turn,
+    Wait,
+)
 from evalr.logs import Item, Log, Stored, jsonl, read, schemas, to_line
 from evalr.measures import DropOff, Rewrites, SessionOutcome, TaskCompletion, Waited
 from evalr.verdicts import Failure, HandOff, Skip, Verdict
@@ -85,7 +98,31 @@ histories = st.builds(History, id=names, revisions=st.lists(revisions, max_size=
 transcripts = st.builds(
     Transcript, id=maybe(names), request=texts, turns=st.lists(turns, max_size=3), result=maybe(texts), **shared
 )
-inputs: st.SearchStrategy[Input] = st.one_of(sessions, histories, transcripts)
+exchanges = st.builds(
+    Exchange,
+    id=maybe(names),
+    session=maybe(names),
+    message=texts,
+    served=texts,
+    shadow=texts,
+    treatment=st.sampled_from(["served", "shadow"]),
+    **shared,
+)
+learnings = st.builds(
+    LearningUse,
+    id=maybe(names),
+    session=maybe(names),
+    message=texts,
+    response=texts,
+    learning=maybe(texts),
+    kind=maybe(names),
+    learning_id=names,
+    response_id=names,
+    cited=st.sampled_from([None, True, False]),
+    turns=st.lists(turns, max_size=2),
+    **shared,
+)
+inputs: st.SearchStrategy[Input] = st.one_of(sessions, histories, exchanges, learnings, transcripts)
 
 values: dict[str, st.SearchStrategy[BaseModel]] = {
     "completion": st.builds(TaskCompletion, completed=st.booleans(), quality=st.integers(1, 5), reason=maybe(storable)),
@@ -274,7 +311,7 @@ def fields(schema: dict[str, Any]) -> list[tuple[str, str | None]]:
     ]
 
 
-@pytest.mark.parametrize("name", ["session", "history", "transcript", "result"])
+@pytest.mark.parametrize("name", ["session", "history", "exchange", "learning", "transcript", "result"])
 def test_schemas_are_schemas_and_describe_every_field(name: str) -> None:
     schema = schemas()[name]
     Draft202012Validator.check_schema(schema)
@@ -292,6 +329,10 @@ def test_schemas_are_schemas_and_describe_every_field(name: str) -> None:
         ("session", {"id": "s", "activities": [{"role": "agent"}]}),
         ("session", {"id": "s", "weight": 0}),
         ("history", {"id": "h", "revisions": [{"at": "2026-09-28T09:00:00Z", "role": "agent"}]}),
+        ("exchange", {"message": "m", "served": "a"}),
+        ("exchange", {"message": "m", "served": "a", "shadow": "b", "treatment": "both"}),
+        ("learning", {"message": "m", "response": "r", "learning": None, "learning_id": "l"}),
+        ("learning", {"message": "m", "response": "r", "learning_id": "l", "response_id": "r"}),
         ("transcript", {"turns": []}),
         ("transcript", {"request": "r", "turns": [{"role": "agent", "tool_calls": [{}]}]}),
         ("result", {"type": "result", "status": "maybe"}),

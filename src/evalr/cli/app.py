@@ -485,9 +485,13 @@ def schema(
         str | None,
         typer.Argument(
             metavar="TYPE",
-            help="session, history, transcript or result; or a measure, for the value that its results hold.",
+            help="session, history, exchange, learning, transcript or result; or a measure, for the value that its "
+            "results hold.",
         ),
     ] = None,
+    value: Annotated[
+        bool, typer.Option("--value", help="Of the measure, where a type of line has the same name: learning.")
+    ] = False,
 ) -> None:
     """Print the JSON Schemas of evalr's own log, JSON Lines."""
     from json import dumps
@@ -496,7 +500,7 @@ def schema(
     from evalr.logs import schemas
 
     lines = schemas()
-    found = lines if name is None or name in lines else value_schemas()
+    found = value_schemas() if value or (name is not None and name not in lines) else lines
     if name is not None and name not in found:
         choices = choice_words(name, [*lines, *found])
         raise InputError(f"no type of line and no measure is named {name!r}; {choices}")

@@ -7,18 +7,19 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from evalr.inputs import History, Input, Session, Transcript, Turn
+from evalr.inputs import Exchange, History, Input, LearningUse, Session, Transcript, Turn
 from evalr.logs.reasons import NO_TYPE, NOT_AN_OBJECT, Reason
 from evalr.logs.results import ResultLine
 from evalr.quoting import quoted
 
 
 class Form(NamedTuple):
-    """One type of line: its name, its model, and the fields of which each says that a line is of it."""
+    """One type of line: its name, its model, and the fields that say that a line is of it, each or all together."""
 
     name: str
     model: type[Input | ResultLine]
     signs: tuple[str, ...]
+    together: bool = False
 
     @property
     def mark(self) -> bytes:
@@ -31,6 +32,10 @@ class Form(NamedTuple):
         self.model.model_rebuild()  # models are built on first use
         return self.model.__pydantic_validator__.validate_json
 
+    def is_told_by(self, record: Mapping[str, Any]) -> bool:
+        """Whether a record without a type has the fields that say that it is of this one."""
+        return (all if self.together else any)(sign in record for sign in self.signs)
+
     def agrees(self, others: Mapping[str, Any]) -> bool:
         """Whether the other fields of a line that reads as this form say that it is of no other."""
         return others["type"] == self.name if "type" in others else SIGNS.isdisjoint(others)
@@ -39,6 +44,8 @@ class Form(NamedTuple):
 FORMS = (
     Form("session", Session, ("activities",)),
     Form("history", History, ("revisions",)),
+    Form("exchange", Exchange, ("shadow", "served"), together=True),
+    Form("learning", LearningUse, ("learning", "response"), together=True),  # it may have turns, too
     Form("transcript", Transcript, ("turns", "request")),
     Form("result", ResultLine, ("evaluator", "status")),
 )
@@ -50,6 +57,7 @@ SIGNS = {sign for form in FORMS for sign in form.signs}
 PARTS_OF: dict[type[BaseModel], tuple[str, ...]] = {
     Session: ("activities",),
     History: ("revisions",),
+    LearningUse: ("turns",),
     Transcript: ("turns",),
     Turn: ("tool_calls",),
     ResultLine: ("about", "verdict"),
@@ -82,6 +90,6 @@ def form_of(record: object) -> Form:
             raise Reason(f"unknown type {quoted(name)}")
         return BY_NAME[name]
     for form in FORMS:
-        if any(sign in record for sign in form.signs):
+        if form.is_told_by(record):
             return form
     raise Reason(NO_TYPE)

@@ -1,6 +1,7 @@
 """evalr's own log: JSON Lines, one input or result on each line, as its model dumps it.
 
-A `type` (session, history, transcript, result) may name what a line is; where there is none, its fields decide.
+A `type` (session, history, exchange, learning, transcript, result) may name what a line is; where there is none, its
+fields decide.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class JsonlReader:
     """Reads evalr's own log."""
 
     name: str = "jsonl"
-    describes: str = "evalr's JSON Lines: sessions, histories, transcripts and results"
+    describes: str = "evalr's JSON Lines: sessions, histories, transcripts, exchanges, learnings and results"
 
     def claim(self, path: Path, head: bytes) -> float:
         """Sure where the first line that is an object is of one of its types."""
@@ -166,8 +167,11 @@ def _is_new(item: Item, seen: Seen) -> bool:
     if isinstance(item, Stored):
         key = result_key(item.measure, item.result)
         return key is None or seen.add(key)
-    # The lines of a log are no parts of others, so that these three say it all. No name is empty.
-    return item.id is None or seen.add((item.kind, item.user or "", item.id))
+    if item.id is None:
+        return True
+    # No name is empty. Ids of what is no part of a session are their own, whatever else the log says.
+    subject = (item.kind, item.user or "", item.id)
+    return seen.add((*subject, item.about().session or "") if item.is_part else subject)
 
 
 def _is_wanted(item: Item, line: bytes, number: int, log: Log, seen: Seen, last: Mapping[Hashable, int]) -> bool:

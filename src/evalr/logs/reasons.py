@@ -15,7 +15,7 @@ NOT_UTF_8 = "not UTF-8"
 TOO_LARGE = "number too large"
 TOO_DEEP = "nested too deeply"
 NOT_AN_OBJECT = "not a JSON object"
-NO_TYPE = "neither type nor activities, revisions or turns"
+NO_TYPE = "neither type nor activities, revisions, turns, shadow or learning"
 
 _MISFITS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number", "value_error")
 _any_time = TypeAdapter(datetime)

@@ -17,6 +17,12 @@ _INPUT = {
     "attributes": "Texts to group by, such as agent, version or directory; a list puts it into several groups.",
     "weight": "How many such inputs it stands for in a sample.",
 }
+_PART = {
+    **_INPUT,
+    "id": "Its name, unique together with its type, user and session; of two lines with one, the first counts.",
+    "at": "When it happened.",
+    "session": "The session that it was in.",
+}
 _TIME = "When, with a zone: 2026-09-28T09:00:00Z."
 _ROLE = "Who: a person, an agent, a tool or the system."
 _KIND = "What it was, as the log has it; proposal, resolution and closed have a meaning."
@@ -32,6 +38,25 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         "text": "The whole text of this version.",
         "id": "Its name within the history.",
         "attributes": "Texts to group by, where they differ between revisions.",
+    },
+    "Exchange": {
+        **_PART,
+        "message": "What the person said, alone: what was said before is no part of it.",
+        "served": "The answer that the person saw.",
+        "shadow": "The answer that nobody saw.",
+        "treatment": "Which of the two comes from what is being tried.",
+    },
+    "LearningUse": {
+        **_PART,
+        "id": "Its name; by default the response, the kind and the id of the learning, which count once together.",
+        "message": "What the person had said.",
+        "response": "What the agent answered.",
+        "learning": "The text of the learning; null where it is gone.",
+        "learning_kind": "Such as profile or user_playbook; also read from a field named kind.",
+        "learning_id": "The name of the learning.",
+        "response_id": "The name of the response; in turns, that of its turn.",
+        "cited": "Whether the agent said that it used the learning; null where nobody recorded it.",
+        "turns": "The conversation around the response, in order.",
     },
     "Transcript": {
         **_INPUT,
@@ -62,11 +87,11 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
 
 
 def schemas() -> dict[str, dict[str, Any]]:
-    """The JSON Schema of each type of line, by its name: session, history, transcript, result.
+    """The JSON Schema of each type of line, by its name, such as session or result.
 
     Fields that a schema does not have are ignored by the reader, and counted.
     """
-    return {form.name: _schema(form.name, form.model.model_json_schema()) for form in FORMS}
+    return {form.name: _schema(form.name, form.model.model_json_schema(by_alias=False)) for form in FORMS}
 
 
 def _schema(name: str, schema: dict[str, Any]) -> dict[str, Any]:
