@@ -61,7 +61,7 @@ class JsonlReader:
     """Reads evalr's own log."""
 
     name: str = "jsonl"
-    describes: str = "evalr's JSON Lines: sessions, histories, transcripts, exchanges, learnings and results"
+    describes: str = "evalr's JSON Lines: sessions, histories, transcripts, answers and results"
 
     def claim(self, path: Path, head: bytes) -> float:
         """Sure where the first line that is an object is of one of its types."""
