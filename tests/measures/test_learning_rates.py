@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
@@ -20,13 +21,13 @@ from evalr.measures import (
     fold_impacts,
     learning_coverage,
     learning_evaluator,
-    mixed_rate,
     negative_rate,
     net_impact,
     per_learning,
     per_response,
     positive_rate,
     relevance_rate,
+    response_mixed_rate,
     response_negative_rate,
     response_net_impact,
     response_positive_rate,
@@ -147,11 +148,16 @@ def test_rates_of_responses() -> None:
 
 def test_unknown_is_not_neutral() -> None:
     unknown = [judged("r1", "l1"), judged("r2", "l1")]
+    assert learning_coverage(unknown) == 0
     for summary in measure.summaries():
+        if summary is learning_coverage:
+            continue
         estimate = summary.estimate(unknown)
         assert (estimate.value, estimate.left_out["unknown"]) == (None, 2)
     neutral = [judged("r1", "l1", "neutral", False), judged("r2", "l1", "neutral", False)]
-    assert [summary(neutral) for summary in measure.summaries()] == [0] * 8
+    assert {summary.name: summary(neutral) for summary in measure.summaries() if summary(neutral)} == {
+        "learning_coverage": 1
+    }
 
 
 def test_what_is_unknown_widens_the_bounds_of_responses() -> None:
@@ -194,6 +200,9 @@ def test_results_of_no_response_are_refused() -> None:
 IMPACTS = st.sampled_from(["positive", "neutral", "negative", None, "failed"])
 
 
+SKIPPED = Skip("the text of the learning is gone", "learning", "1", use("r9", "l9").about())
+
+
 def results_of(impacts: dict[tuple[int, int], Any]) -> list[Any]:
     made: list[Any] = []
     for (response, learning), impact in impacts.items():
@@ -220,11 +229,17 @@ def test_the_fold_and_the_summaries_agree(impacts: dict[tuple[int, int], Any]) -
             "mixed": found["mixed"],
         }
         assert estimate.left_out.get("without a verdict", 0) == found[None]
-        assert mixed_rate.estimate(rows).counts == {"hits": found["mixed"], "total": len(rows) - found[None]}
+        mixed = net_impact.estimate(results, per=per, fold="unopposed", view="mixed")
+        assert mixed.counts == {"hits": found["mixed"], "total": len(rows) - found[None]}
+        assert mixed.left_out.get("without a verdict", 0) == found[None]
         relevant = relevance_rate.estimate(results, per=per, fold="any").counts
         assert relevant["hits"] == sum(row.value.relevant is True for row in rows)
-    coverage = learning_coverage.estimate(fold_impacts(results)).counts
-    assert coverage == {"hits": sum(each not in (None, "failed") for each in impacts.values()), "total": len(impacts)}
+    coverage = learning_coverage.estimate(results)
+    assert not coverage.left_out
+    assert coverage.counts == {
+        "hits": sum(each not in (None, "failed") for each in impacts.values()),
+        "total": len(impacts),
+    }
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from("wtl?")), max_size=7))
@@ -238,7 +253,7 @@ def test_bounds_hold_whatever_the_missing_were(rows: list[tuple[int, str]]) -> N
     completed: list[list[tuple[int, str]]] = [[]]
     for unit, each in rows:
         completed = [[*done, (unit, one)] for done in completed for one in ("wtl" if each == "?" else each)]
-    for view in ("net", "wins", "half_tie"):
+    for view in ("net", "wins", "half_tie", "mixed"):
         bounds = estimate(rows, view).bounds
         values = [estimate(each, view).value for each in completed[:300]]
         if bounds is not None and len(completed) <= 300:
@@ -250,6 +265,42 @@ def test_tallies_of_parts_add_up() -> None:
     one, other = (response_net_impact.tally(part) for part in parts)
     merged = pickle.loads(pickle.dumps(one)) + other
     assert response_net_impact.estimate(merged) == response_net_impact.estimate(RESULTS)
+
+
+def test_coverage_counts_whatever_has_no_verdict_as_not_judged() -> None:
+    results = [*results_of({(0, 0): "positive", (0, 1): None, (1, 0): "failed"}), SKIPPED]
+    estimate = learning_coverage.estimate(results)
+    assert (estimate.counts, estimate.left_out, estimate.bounds) == ({"hits": 1, "total": 4}, {}, (0.25, 0.25))
+    weighed = [replace(result, about=result.about._replace(weight=2.0)) for result in results]
+    assert learning_coverage.estimate(weighed).counts == {"hits": 2, "total": 8}
+    per = learning_coverage.estimate(results, per=per_response, fold="all")
+    assert per.counts == {"hits": 0, "total": 3}
+    for each in (results, [SKIPPED]):
+        assert learning_coverage.estimate(learning_coverage.tally(each)) == learning_coverage.estimate(each)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"without_verdict": "hit"}, "must be 'left_out' or 'miss'"),
+        ({"total": lambda v: 2}, "leave them out"),
+    ],
+)
+def test_a_coverage_that_cannot_be_counted_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        replace(learning_coverage, **options)
+
+
+def test_a_mixed_share_is_of_units() -> None:
+    with pytest.raises(InputError, match="view='mixed' is of units"):
+        net_impact.estimate(RESULTS, view="mixed")
+    arms = [
+        judged(f"r{n}", learning, impact, user=f"u{n}", arm="treatment" if n < 20 else "control")
+        for n in range(40)
+        for learning, impact in (("l1", "positive"), ("l2", "negative" if n < 10 else "positive"))
+    ]
+    lift = response_mixed_rate.lift(arms, randomised=True)
+    assert lift.difference.value == 0.5
 
 
 def test_rows_say_what_they_are_about() -> None:
@@ -294,4 +345,6 @@ def test_a_report_has_verdicts_and_responses() -> None:
     found = report([*RESULTS], measures=[measure], now=START)
     assert found["learning_response"].counts["mixed"] == 1
     assert found["learning"].n == 7
+    assert found["learning_response_mixed"].counts == {"hits": 1, "total": 5}
+    assert found["learning_coverage"].n == len(RESULTS)
     assert "5 responses" in str(found)

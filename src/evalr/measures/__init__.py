@@ -26,6 +26,7 @@ from evalr.measures.drop_off import (
 )
 from evalr.measures.learning import (
     LearningImpact,
+    learning_coverage,
     learning_evaluator,
     negative_rate,
     net_impact,
@@ -33,12 +34,13 @@ from evalr.measures.learning import (
     per_response,
     positive_rate,
     relevance_rate,
+    response_mixed_rate,
     response_negative_rate,
     response_net_impact,
     response_positive_rate,
     response_relevance_rate,
 )
-from evalr.measures.learning_folds import FoldedImpact, fold_impacts, learning_coverage, mixed_rate
+from evalr.measures.learning_folds import FoldedImpact, fold_impacts
 from evalr.measures.measure import Marker, Measure, Ranking, installed_measures
 from evalr.measures.ready_judges import ReadyJudge
 from evalr.measures.retention import (
@@ -143,7 +145,6 @@ __all__ = [
     "measure_retention",
     "measure_rewrites",
     "measure_wait",
-    "mixed_rate",
     "negative_rate",
     "net_impact",
     "per_learning",
@@ -151,6 +152,7 @@ __all__ = [
     "positive_rate",
     "recent_comparisons",
     "relevance_rate",
+    "response_mixed_rate",
     "response_negative_rate",
     "response_net_impact",
     "response_positive_rate",

@@ -158,6 +158,22 @@ response_negative_rate = replace(
 """The share of responses with a negative impact: any learning hurt, and none helped."""
 
 
+response_mixed_rate = replace(
+    response_net_impact, name="learning_response_mixed", title="responses helped and hurt", view="mixed"
+)
+"""The share of responses with a mixed impact: any learning helped, and any other hurt."""
+
+learning_coverage = Rate(
+    "learning_coverage",
+    of=LearningImpact,
+    hits=lambda v: v.impact is not None,
+    without_verdict="miss",
+    title="learnings judged",
+    noun="learning",
+)
+"""The share of learnings whose impact is known. What failed, was skipped or is unknown is not."""
+
+
 def _summaries() -> Sequence[Summary[Any]]:
     return (
         net_impact,
@@ -168,6 +184,8 @@ def _summaries() -> Sequence[Summary[Any]]:
         response_relevance_rate,
         response_positive_rate,
         response_negative_rate,
+        response_mixed_rate,
+        learning_coverage,
     )
 
 

@@ -11,7 +11,6 @@ from pydantic import BaseModel, Field, model_validator
 from evalr.errors import MixedVersionsError
 from evalr.inputs import About
 from evalr.measures.learning import LearningImpact, per_response
-from evalr.summaries import Rate
 from evalr.summaries.keys import UnitOf, unit_reader
 from evalr.verdicts import Duplicates, Result, Verdict, about_of, one_per_subject
 
@@ -39,32 +38,12 @@ class FoldedImpact(BaseModel):
         return self
 
 
-mixed_rate = Rate(
-    "learning_mixed",
-    of=FoldedImpact,
-    hits=lambda v: None if v.impact is None else v.impact == "mixed",
-    title="helped and hurt",
-    noun="response",
-)
-"""The share of responses that some learnings helped and others hurt."""
-
-learning_coverage = Rate(
-    "learning_coverage",
-    of=FoldedImpact,
-    hits=lambda v: v.judged,
-    total=lambda v: v.uses,
-    title="learnings judged",
-    noun="learning",
-)
-"""The share of learnings whose impact is known. What failed, was skipped or is unknown is not."""
-
-
 def fold_impacts(
     results: Iterable[Result[LearningImpact]], *, per: UnitOf = per_response, duplicates: Duplicates = "error"
 ) -> list[Verdict[FoldedImpact]]:
     """One row for each response, or for each learning, in the order in which they first come up.
 
-    The rows say what `response_net_impact` and its like count, with what these do not tell apart. A failure or a skip
+    The rows say what `response_net_impact` and its like count. A failure or a skip
     is a use that is not judged.
 
     Args:

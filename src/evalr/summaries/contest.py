@@ -47,7 +47,7 @@ from evalr.verdicts import Duplicates, Result, V
 if TYPE_CHECKING:
     from evalr.summaries.two_arms import TwoArms
 
-ContestView = Literal["net", "wins", "decided", "half_tie", "adjusted"]
+ContestView = Literal["net", "wins", "decided", "half_tie", "adjusted", "mixed"]
 ContestMethod = NetMethod | RateMethod
 ContestFold = Literal["majority", "all", "unopposed"]
 
@@ -67,7 +67,8 @@ class Contest(Summary[V]):
         first: whether the treatment was shown first, None where that is not known.
         view: how the counts are read. "net" is (wins - losses) / n, from -1 to 1. "wins" is wins / n: ties count as not
             won. "decided" is wins / (wins + losses): ties are left out. "half_tie": ties count half. "adjusted": the
-            same as if the treatment had been shown first in half of the comparisons.
+            same as if the treatment had been shown first in half of the comparisons. "mixed", with fold="unopposed":
+            the share of units that both win and lose.
         method: of the interval, None for the usual one. For "net" and "half_tie" it is "bonett_price" or, by name,
             "tango" (used where no cluster has several comparisons); for "wins" and "decided" one of a `Rate`'s.
         fold: with `per`, how the comparisons of a unit become one. "majority": won where it has more wins than losses,
@@ -91,6 +92,8 @@ class Contest(Summary[V]):
             self._check("fold", self.fold, _FOLDS)
         if self.method is not None:
             self._check("method", self.method, _VIEWS[self.view].methods, f" to choose for view={self.view!r}")
+        if self.view == "mixed" and self.fold != "unopposed":
+            raise InputError(f"summary {self.name!r}: view='mixed' is of units: give per= and fold='unopposed'")
         if self.view == "adjusted" and self.first is None:
             raise InputError(f"summary {self.name!r}: the position is not known: give first=, whether it came first")
         if self.view == "adjusted" and self.fold is not None:
@@ -137,6 +140,8 @@ class Contest(Summary[V]):
     def _estimate(self, entry: Entry[Any], terms: Terms) -> Estimate:
         if self.view == "adjusted":
             return self._position(entry, terms).adjusted
+        if self.view == "mixed":
+            return self._mixed_share(entry, terms)
         view, cells = _VIEWS[self.view], self._folded(entry)
         scale = cells.scale()
         contest = cells.moments(scale=scale)
@@ -178,6 +183,35 @@ class Contest(Summary[V]):
         ended = (unit.ended() for unit in entry.cells.units.values())
         return {"mixed": sum(1 for wins, _, losses in ended if wins and losses)}
 
+    def _mixed_units(self, entry: Entry[UnitOutcomes]) -> Counts:
+        """One row for each unit that has a comparison: whether it both wins and loses."""
+        found = Counts()
+        for unit in entry.cells.units.values():
+            if unit.counted():
+                wins, _, losses = unit.ended()
+                found.add(int(bool(wins and losses)), 1, unit.cluster)
+        return found
+
+    def _mixed_share(self, entry: Entry[UnitOutcomes], terms: Terms) -> Estimate:
+        method: Any = self.method or _VIEWS["mixed"].methods[0]
+        units, mixed = entry.cells.units.values(), self._mixed_units(entry)
+        moments = mixed.moments()
+        # A unit could be mixed where those that are missing could make up for the sides that it lacks.
+        lacking = ((not wins) + (not losses) - unit.missing for unit in units for wins, _, losses in [unit.ended()])
+        could = sum(each <= 0 for each in lacking)
+        return self._finished(
+            entry,
+            terms,
+            value=_share((moments.y, moments.m)),
+            interval=rate_interval(moments, level=terms.level, method=method),
+            unit="share",
+            counts={"hits": number(moments.y), "total": number(moments.m)},
+            n=moments.rows,
+            clusters=cluster_kinds(mixed.clusters, mixed.loose_clusters()),
+            bounds=(float(moments.y / Fraction(len(units))), could / len(units)) if units else None,
+            also_left_out={"without a verdict": _without_verdict(entry)},
+        )
+
     def _extremes(self, entry: Entry[Any], cells: Outcomes) -> tuple[Ended, Ended]:
         """The wins, ties and losses if all that is missing were lost, and if it were won."""
         if self.fold is None:
@@ -203,6 +237,9 @@ class Contest(Summary[V]):
     def _compare(self, treatment: Entry[Any], control: Entry[Any], level: float, interval: str) -> TwoArms:
         from evalr.summaries.two_arms import compared_means, compared_rates
 
+        if self.view == "mixed":
+            mixed = (self._mixed_units(treatment), self._mixed_units(control))
+            return compared_rates(mixed, (None, None), level, interval)
         view, cells = _VIEWS[self.view], (self._folded(treatment), self._folded(control))
         if self.view == "adjusted":
             raise InputError(f"summary {self.name!r}: two arms are not compared in view='adjusted': choose another")
@@ -402,6 +439,7 @@ _VIEWS = {
     "decided": _View("decided win rate", "share", METHODS, lambda w, t, lost: (w, w + lost)),
     "half_tie": _View("half-tie win rate", "share", NET_METHODS, lambda w, t, lost: (2 * w + t, 2 * (w + t + lost))),
     "adjusted": _View("position-adjusted win rate", "share", (), lambda w, t, lost: (2 * w + t, 2 * (w + t + lost))),
+    "mixed": _View("mixed rate", "share", METHODS, lambda w, t, lost: (0, 0)),  # read from units; see _mixed_share
 }
 _LIMITS = {"signed share": (-1.0, 1.0), "share": (0.0, 1.0)}
 _ENDINGS = {"win": WIN, "tie": TIE, "loss": LOSS}

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from evalr.errors import InputError
 from evalr.estimates.estimate import Estimate
 from evalr.estimates.folds import Fold, fold_function
 from evalr.estimates.rate import RateMethod, rate_interval
+from evalr.quoting import safe_text
 from evalr.summaries.columns import Hits
 from evalr.summaries.keys import Place, cluster_kinds
 from evalr.summaries.summary import PENDING, UNKNOWN, Summary, Terms, number, share_bounds
@@ -39,6 +40,7 @@ class Rate(Summary[V]):
         pending: how many more units it will have once their time has come; they are counted as pending.
         method: of the interval: "wilson", "jeffreys", "clopper_pearson", or "wilson_cr1".
         fold: "any", "all", "share", "flip" or `pass_k(k)`, with `per`.
+        without_verdict: what failures, skips and hand-offs are: "left_out", by name, or each a "miss", for a coverage.
     """
 
     _: KW_ONLY
@@ -47,14 +49,20 @@ class Rate(Summary[V]):
     pending: Callable[[V], int] | None = None
     method: RateMethod = "wilson"
     fold: Fold | None = None
+    without_verdict: Literal["left_out", "miss"] = "left_out"
 
     def __post_init__(self) -> None:
         Summary.__post_init__(self)
         if self.fold is not None:
             fold_function(self.fold)
+        if self.without_verdict not in ("left_out", "miss"):
+            given = safe_text(repr(self.without_verdict))
+            raise InputError(f"summary {self.name!r}: without_verdict={given} must be 'left_out' or 'miss'")
+        if self.without_verdict == "miss" and not (self.total is self.pending is None):
+            raise InputError(f"summary {self.name!r}: without a verdict there is no total= or pending=: leave them out")
 
     def _parts(self) -> tuple[object, ...]:
-        return (self.hits, self.total, self.pending)
+        return (self.hits, self.total, self.pending, self.without_verdict)
 
     def _cells(self) -> Counts | Units:
         return Counts() if self.fold is None else Units()
@@ -79,6 +87,16 @@ class Rate(Summary[V]):
             entry.cells.add(place.weight * known, place.weight * counted, place.cluster)
         else:
             entry.cells.add(place.unit, int(known), counted, unknown + pending, place.cluster)
+
+    def _put_no_verdict(self, entry: Entry[Any], reason: str, place: Place) -> None:
+        if self.without_verdict == "left_out":
+            self._left_out(entry, reason, place)
+            return
+        entry.counted += 1
+        if self.fold is None:
+            entry.cells.add(0, place.weight, place.cluster)
+        else:
+            entry.cells.add(place.unit, 0, 1, 0, place.cluster)
 
     def _put_unknown(self, entry: Entry[Any], place: Place) -> None:
         if self.fold is not None:

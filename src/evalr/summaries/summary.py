@@ -330,6 +330,10 @@ class Summary(ABC, Generic[V]):
     def _put_unknown(self, entry: Entry[Any], place: Place) -> None:
         """Account for a result that could have counted either way."""
 
+    def _put_no_verdict(self, entry: Entry[Any], reason: str, place: Place) -> None:
+        """Account for a failure, a skip or a hand-off."""
+        self._left_out(entry, reason, place)
+
     @abstractmethod
     def _estimate(self, entry: Entry[Any], terms: Terms) -> Estimate:
         """The number that the entry's cells give, with its account."""
@@ -351,7 +355,7 @@ class Summary(ABC, Generic[V]):
     def _count(self, entry: Entry[Any], result: Result[V] | V, sampling_weight: float | None, place: Place) -> None:
         entry.results += 1
         if isinstance(result, NO_VERDICT):
-            self._left_out(entry, _NO_VERDICT_WORDS[result.status], place)
+            self._put_no_verdict(entry, _NO_VERDICT_WORDS[result.status], place)
             return
         value: Any = result
         if isinstance(result, Verdict):
