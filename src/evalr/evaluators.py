@@ -190,29 +190,45 @@ class FunctionEvaluator(Generic[I, V]):
         return Failure(wrong, **stamp)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Fallback(Generic[I, V]):
     """Evaluators asked in turn until one gives a verdict: cheap ones first, a careful one, then people.
 
     A hand-off goes to the next. A failure does too where `on_failure` is set; a skip is an answer and ends the search.
     A verdict whose lowest confidence is under `below` counts as a hand-off. The last evaluator's result stands,
     whatever it is. The result is the chain's, and a verdict credits the one that gave it in `given_by`.
+
+        chain = Fallback(decision, judge)
+
+    Args:
+        *evaluators: in the order in which they are asked.
+        below: see above.
+        on_failure: see above.
+
+    Raises:
+        InputError: there are none, they share no verdict type, or `below` is not from 0 to 1.
     """
 
     evaluators: tuple[Evaluator[I, V], ...]
-    below: float | None = field(default=None, kw_only=True)
-    on_failure: bool = field(default=False, kw_only=True)
+    below: float | None
+    on_failure: bool
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "evaluators", tuple(self.evaluators))
-        if not self.evaluators:
+    def __init__(self, *evaluators: Evaluator[I, V], below: float | None = None, on_failure: bool = False) -> None:
+        if not evaluators:
             raise InputError("Fallback needs at least one evaluator")
-        types = {evaluator.verdict_type for evaluator in self.evaluators}
+        wrong = next((each for each in evaluators if not isinstance(each, Evaluator)), None)
+        if wrong is not None:
+            raise InputError(
+                f"Fallback takes evaluators one by one, as in Fallback(cheap, judge), not a {type(wrong).__name__}"
+            )
+        types = {evaluator.verdict_type for evaluator in evaluators}
         if len(types) > 1:
             names = ", ".join(sorted(found.__name__ for found in types))
             raise InputError(f"the evaluators of a Fallback must share one verdict type, not {names}")
-        if self.below is not None and not 0 <= self.below <= 1:
-            raise InputError(f"below={self.below} must be from 0 to 1")
+        if below is not None and not 0 <= below <= 1:
+            raise InputError(f"below={below} must be from 0 to 1")
+        for name, value in (("evaluators", evaluators), ("below", below), ("on_failure", on_failure)):
+            object.__setattr__(self, name, value)  # frozen, as its results are kept under its version
 
     @property
     def name(self) -> str:
@@ -238,11 +254,10 @@ class Fallback(Generic[I, V]):
     def pinned(self) -> Fallback[I, V]:
         """The same chain with every clock in it read once."""
         pinned = (getattr(evaluator, "pinned", None) for evaluator in self.evaluators)
-        return replace(
-            self,
-            evaluators=tuple(
-                evaluator if pin is None else pin() for evaluator, pin in zip(self.evaluators, pinned, strict=True)
-            ),
+        return Fallback(
+            *(evaluator if pin is None else pin() for evaluator, pin in zip(self.evaluators, pinned, strict=True)),
+            below=self.below,
+            on_failure=self.on_failure,
         )
 
     def as_of(self, given: I, /) -> datetime | None:

@@ -377,7 +377,7 @@ async def in_a_cell(call: Callable[[], Any]) -> Any:
 )
 def test_every_evaluator_has_a_sync_twin(function: Callable[..., Any], inline: bool, in_loop: bool) -> None:
     evaluator = said(function, inline=inline)
-    for each in (evaluator, Fallback((evaluator,))):
+    for each in (evaluator, Fallback(evaluator)):
         result = (
             asyncio.run(in_a_cell(lambda each=each: each.evaluate_sync(SESSION)))
             if in_loop
@@ -407,7 +407,7 @@ def test_what_only_computes_pays_for_no_loop(monkeypatch: pytest.MonkeyPatch) ->
         return YES if len(threads) > 1 else HandOff("not sure")
 
     computed = said(compute, inline=True)
-    assert isinstance(Fallback((computed, computed)).evaluate_sync(SESSION), Verdict)
+    assert isinstance(Fallback(computed, computed).evaluate_sync(SESSION), Verdict)
     assert threads == [threading.current_thread()] * 2
 
 
@@ -432,7 +432,7 @@ def test_a_fallback_of_any_evaluators_has_a_sync_twin() -> None:
 
     plain: Any = Plain()
     assert run_sync(plain.evaluate(SESSION)).value == YES
-    chain = Fallback((plain, said(async_yes)), below=0.5)
+    chain = Fallback(plain, said(async_yes), below=0.5)
     awaited, waited = asyncio.run(chain.evaluate(SESSION)), chain.evaluate_sync(SESSION)
     assert (type(waited), waited.evaluator, waited.version) == (type(awaited), awaited.evaluator, awaited.version)
     assert waited.version == "plain@1+said@1:below=0.5"

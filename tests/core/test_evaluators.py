@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Awaitable, Callable
 from concurrent.futures import CancelledError as FutureCancelledError
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import FrozenInstanceError, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -520,14 +520,14 @@ def skips(name: str = "cheap", **stamp: Any) -> Fixed:
 
 def test_a_hand_off_goes_to_the_next() -> None:
     first, second, third = unsure(), yes(), yes("never")
-    result = run(Fallback((first, second, third)))
+    result = run(Fallback(first, second, third))
     assert isinstance(result, Verdict)
     assert result.value == YES
     assert [len(each.asked) for each in (first, second, third)] == [1, 1, 0]
 
 
 def test_the_result_is_the_chains_own() -> None:
-    chain = Fallback((unsure(), yes()))
+    chain = Fallback(unsure(), yes())
     result = run(chain)
     assert (result.evaluator, result.version) == (chain.name, chain.version) == ("cheap", "cheap@1+careful@1")
     assert result.about == SESSION.about()
@@ -536,9 +536,9 @@ def test_the_result_is_the_chains_own() -> None:
 
 def test_a_verdict_of_a_chain_credits_the_one_that_gave_it() -> None:
     sure, careful = yes("cheap"), replace(yes(), version="2:gpt")
-    assert run(Fallback((sure, careful))).given_by == "cheap@1"  # type: ignore[union-attr]
-    assert run(Fallback((unsure(), careful))).given_by == "careful@2:gpt"  # type: ignore[union-attr]
-    nested = Fallback((Fallback((unsure("a"), unsure("b"))), Fallback((unsure("c"), careful))))
+    assert run(Fallback(sure, careful)).given_by == "cheap@1"  # type: ignore[union-attr]
+    assert run(Fallback(unsure(), careful)).given_by == "careful@2:gpt"  # type: ignore[union-attr]
+    nested = Fallback(Fallback(unsure("a"), unsure("b")), Fallback(unsure("c"), careful))
     assert run(nested).given_by == "careful@2:gpt"  # type: ignore[union-attr]
     assert run(sure).given_by is None  # type: ignore[union-attr]
     assert nested.evaluate_sync(SESSION).given_by == "careful@2:gpt"  # type: ignore[union-attr]
@@ -547,21 +547,21 @@ def test_a_verdict_of_a_chain_credits_the_one_that_gave_it() -> None:
 @pytest.mark.parametrize("answer", [yes("first"), skips("first"), broken("first")], ids=["verdict", "skip", "failure"])
 def test_any_other_result_ends_the_search(answer: Fixed) -> None:
     second = yes()
-    assert type(run(Fallback((answer, second)))) is type(answer.result)
+    assert type(run(Fallback(answer, second))) is type(answer.result)
     assert second.asked == []
 
 
 def test_a_failure_goes_to_the_next_where_that_is_asked_for() -> None:
-    assert isinstance(run(Fallback((broken(), yes()), on_failure=True)), Verdict)
+    assert isinstance(run(Fallback(broken(), yes(), on_failure=True)), Verdict)
     second = yes()
-    assert isinstance(run(Fallback((skips(), second), on_failure=True)), Skip)
+    assert isinstance(run(Fallback(skips(), second, on_failure=True)), Skip)
     assert second.asked == []
 
 
 @pytest.mark.parametrize("last", [unsure("last"), broken("last"), skips("last")])
 def test_the_last_result_stands_whatever_it_is(last: Fixed) -> None:
     for on_failure in (False, True):
-        assert type(run(Fallback((unsure(), last), on_failure=on_failure))) is type(last.result)
+        assert type(run(Fallback(unsure(), last, on_failure=on_failure))) is type(last.result)
 
 
 @pytest.mark.parametrize(
@@ -572,14 +572,14 @@ def test_a_verdict_under_the_bar_by_its_least_confident_field_counts_as_a_hand_o
     confidence: dict[str, float] | None, handed_off: bool
 ) -> None:
     second = yes()
-    result = run(Fallback((yes("cheap", confidence=confidence), second), below=0.7))
+    result = run(Fallback(yes("cheap", confidence=confidence), second, below=0.7))
     assert len(second.asked) == handed_off
     assert isinstance(result, Verdict)
-    assert run(Fallback((yes("cheap", confidence=confidence), yes()))).confidence == confidence  # type: ignore[union-attr]
+    assert run(Fallback(yes("cheap", confidence=confidence), yes())).confidence == confidence  # type: ignore[union-attr]
 
 
 def test_the_last_verdict_under_the_bar_is_a_hand_off_that_keeps_it() -> None:
-    result = run(Fallback((yes("only", confidence={"done": 0.4}, latency=1, cost=2, as_of=START),), below=0.5))
+    result = run(Fallback(yes("only", confidence={"done": 0.4}, latency=1, cost=2, as_of=START), below=0.5))
     assert isinstance(result, HandOff)
     assert result.reason == "confidence of done is 0.4, under 0.5"
     assert result.verdict is not None
@@ -595,55 +595,57 @@ def test_costs_and_latencies_add_up_and_an_unknown_one_makes_the_total_unknown(
     amounts: tuple[float | None, float | None], total: float | None
 ) -> None:
     first, second = amounts
-    result = run(
-        Fallback((unsure(cost=first, latency=first), yes(cost=second, latency=second), yes(cost=9, latency=9)))
-    )
+    result = run(Fallback(unsure(cost=first, latency=first), yes(cost=second, latency=second), yes(cost=9, latency=9)))
     assert (result.cost, result.latency) == (total, total)
 
 
 def test_a_chain_depends_on_the_reading_time_where_any_that_was_asked_does() -> None:
     later = START + timedelta(hours=1)
-    assert run(Fallback((unsure(as_of=START), yes()))).as_of == START
-    assert run(Fallback((unsure(as_of=START), yes(as_of=later)))).as_of == later
-    assert run(Fallback((unsure(), yes()))).as_of is None
-    assert run(Fallback((yes("a"), yes("b", as_of=START)))).as_of is None
+    assert run(Fallback(unsure(as_of=START), yes())).as_of == START
+    assert run(Fallback(unsure(as_of=START), yes(as_of=later))).as_of == later
+    assert run(Fallback(unsure(), yes())).as_of is None
+    assert run(Fallback(yes("a"), yes("b", as_of=START))).as_of is None
 
 
 def test_the_version_of_a_chain_covers_its_evaluators_and_its_settings() -> None:
     first, second = unsure("a"), replace(yes("b"), version="2:gpt")
-    assert Fallback((first, second)).version == "a@1+b@2:gpt"
-    assert Fallback((first, second), below=0.7).version == "a@1+b@2:gpt:below=0.7"
-    assert Fallback((first, second), below=1, on_failure=True).version == "a@1+b@2:gpt:below=1.0:on_failure"
-    assert Fallback((first, second), below=1).version == Fallback((first, second), below=1.0).version
+    assert Fallback(first, second).version == "a@1+b@2:gpt"
+    assert Fallback(first, second, below=0.7).version == "a@1+b@2:gpt:below=0.7"
+    assert Fallback(first, second, below=1, on_failure=True).version == "a@1+b@2:gpt:below=1.0:on_failure"
+    assert Fallback(first, second, below=1).version == Fallback(first, second, below=1.0).version
 
 
 def test_a_chain_that_makes_no_sense_is_refused() -> None:
     other: Any = FunctionEvaluator("other", "1", lambda given: Other(done=True), Session, Other)
     with pytest.raises(InputError, match="at least one evaluator"):
-        Fallback(())
+        Fallback()
     with pytest.raises(InputError, match="must share one verdict type, not Other, Said"):
-        Fallback((yes(), other))
+        Fallback(yes(), other)
     for below in (-0.1, 1.1, float("nan")):
         with pytest.raises(InputError, match="must be from 0 to 1"):
-            Fallback((yes(),), below=below)
+            Fallback(yes(), below=below)
 
 
-def test_a_list_of_evaluators_is_kept_from_later_changes() -> None:
-    given: Any = [unsure()]
-    chain = Fallback(given)
-    given.append(yes())
-    assert isinstance(run(chain), HandOff)
+def test_evaluators_are_given_to_a_chain_one_by_one() -> None:
+    several: Any = [unsure(), yes()]
+    for wrong in (several, tuple(several), Said):
+        with pytest.raises(InputError, match=r"one by one, as in Fallback\(cheap, judge\)"):
+            Fallback(wrong)
+    assert Fallback(*several) == Fallback(*several)
+    assert Fallback(*several) != Fallback(*several, on_failure=True)
+    with pytest.raises(FrozenInstanceError):
+        Fallback(*several).below = 0.5  # type: ignore[misc]
 
 
 def test_chains_nest() -> None:
-    inner = Fallback((unsure("a", cost=1.0, latency=0.0), unsure("b", cost=2.0, latency=0.0)))
-    result = run(Fallback((inner, yes(cost=4.0, latency=0.0))))
+    inner = Fallback(unsure("a", cost=1.0, latency=0.0), unsure("b", cost=2.0, latency=0.0))
+    result = run(Fallback(inner, yes(cost=4.0, latency=0.0)))
     assert (result.evaluator, result.version, result.cost) == ("a", "a@a@1+b@1+careful@1", 7.0)
 
 
 def test_a_wrong_input_stays_an_error_through_a_chain() -> None:
     with pytest.raises(InputError, match="reads Session, not History"):
-        run(Fallback((said(lambda given: HandOff("no")), yes()), on_failure=True), History(id="h"))
+        run(Fallback(said(lambda given: HandOff("no")), yes(), on_failure=True), History(id="h"))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -660,7 +662,7 @@ class Nameless:
 
 
 def test_whatever_has_the_four_parts_is_an_evaluator() -> None:
-    for evaluator in (said(lambda given: YES), Fallback((yes(),)), yes()):
+    for evaluator in (said(lambda given: YES), Fallback(yes()), yes()):
         assert isinstance(evaluator, Evaluator)
         assert isinstance(run(evaluator), Verdict)
     assert not isinstance(Nameless(), Evaluator)
@@ -689,7 +691,7 @@ async def later(given: Session) -> DropOff | Skip:
 one: Evaluator[Session, DropOff] = drop_off_evaluator()
 two: Evaluator[Session, DropOff] = FunctionEvaluator("f", "1", function, Session, DropOff)
 three: Evaluator[Session, DropOff] = FunctionEvaluator("f", "1", later, Session, DropOff)
-four: Evaluator[Session, DropOff] = Fallback((one, two, three, Always()), below=0.5)
+four: Evaluator[Session, DropOff] = Fallback(one, two, three, Always(), below=0.5)
 """
 DOES_NOT_FIT = """
 wrong: Evaluator[History, DropOff] = FunctionEvaluator("f", "1", function, Session, DropOff)

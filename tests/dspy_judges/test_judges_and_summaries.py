@@ -116,7 +116,7 @@ def test_any_field_of_an_input_that_changes_is_asked_again(
 def test_a_cheap_judge_falls_back_to_a_careful_one(model_server: ModelServer) -> None:
     model_server.script = lambda asked, n: Answer("no idea") if asked.body["model"] == "gpt-4o-mini" else Answer()
     cheap, careful = (completion_judge(lm=model_server.lm(model)) for model in ("openai/gpt-4o-mini", "openai/gpt-4o"))
-    chain: Fallback[Transcript, TaskCompletion] = Fallback((cheap, careful), on_failure=True)
+    chain: Fallback[Transcript, TaskCompletion] = Fallback(cheap, careful, on_failure=True)
 
     async def main() -> Result[TaskCompletion]:
         result = await chain.evaluate(asks(1)[0])

@@ -344,7 +344,7 @@ def test_in_a_chain_the_judge_is_asked_of_the_unsure_ones_and_each_verdict_credi
         cost_per_text = 0.0
 
     decides = decision(Free(), thresholds={"done": 0.8})
-    chain = Fallback((decides, judge()))
+    chain = Fallback(decides, judge())
     sure, unsure = (chain.evaluate_sync(given(text)) for text in ("false 0.9", "false 0.6"))
     assert isinstance(sure, Verdict)
     assert isinstance(unsure, Verdict)
@@ -355,7 +355,7 @@ def test_in_a_chain_the_judge_is_asked_of_the_unsure_ones_and_each_verdict_credi
 
 
 def test_a_run_keeps_who_gave_each_verdict_in_its_journal(tmp_path: Path) -> None:
-    chain = Fallback((decision(thresholds={"done": 0.8}), judge()))
+    chain = Fallback(decision(thresholds={"done": 0.8}), judge())
     inputs = [given("false 0.9", "a"), given("false 0.6", "b")]
     first, again = (
         sorted(

@@ -243,7 +243,7 @@ def test_labels_train_fit_and_measure_each_in_its_own_part() -> None:
     judge = FunctionEvaluator(
         "judge", "1", lambda given: TaskCompletion(completed=True, quality=3), Transcript, TaskCompletion, inline=True
     )
-    chain = Fallback((fitted, judge))
+    chain = Fallback(fitted, judge)
     given_by = {chain.evaluate_sync(each).given_by for each in parts["test"].inputs()}  # type: ignore[union-attr]
     assert given_by == {f"completion@{fitted.version}", "judge@1"}
 

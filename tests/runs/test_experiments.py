@@ -858,7 +858,7 @@ def test_a_chain_of_evaluators_of_trials_reads_trials() -> None:
     def unsure(trial: Trial) -> Any:
         return HandOff("not sure")
 
-    chain = Fallback((FunctionEvaluator("match", "0", unsure, Trial, Match), to_label))
+    chain = Fallback(FunctionEvaluator("match", "0", unsure, Trial, Match), to_label)
     assert matches(experiment_sync(dataset(4), lambda _: "yes", chain).results) == 0.5
 
 

@@ -130,12 +130,12 @@ def test_a_chain_is_pending_pinned_and_dated_as_its_parts_are() -> None:
         "timed", "1", at, Transcript, Said, now=lambda: next(ticks), inline=True, pending=lambda v: not v.done
     )
     plain = FunctionEvaluator("plain", "1", lambda given: Said(done=True), Transcript, Said, inline=True)
-    chain = Fallback((timed, plain))
+    chain = Fallback(timed, plain)
     pinned = chain.pinned()
     given = Transcript(id="t", request="r")
     assert pinned.as_of(given) == pinned.as_of(given) == NINE
-    assert Fallback((plain,)).as_of(given) is None
+    assert Fallback(plain).as_of(given) is None
     assert (chain.pending(Said(done=False)), chain.pending(Said(done=True))) == (True, False)
-    assert Fallback((plain,)).pending(Said(done=False)) is False
+    assert Fallback(plain).pending(Said(done=False)) is False
     assert (pinned.name, pinned.version) == (chain.name, chain.version)
     assert chain.expected_tokens(given) == 0

@@ -99,7 +99,7 @@ class TestAsyncFunction(EvaluatorContract):
 
 
 class TestFallback(EvaluatorContract):
-    evaluator = Fallback((judge(), judge(slowly, "second")), on_failure=True, below=0.5)
+    evaluator = Fallback(judge(), judge(slowly, "second"), on_failure=True, below=0.5)
     inputs = SESSIONS
 
 

@@ -55,7 +55,7 @@ class Opinion(NamedTuple):
 class DecisionEvaluator(Generic[I, V]):
     """Verdicts by classifiers: one where each field's answer clears its threshold, a hand-off where one does not.
 
-    The hand-off has the verdict that was not sure enough, so that `Fallback((decision, judge))` asks the judge of the
+    The hand-off has the verdict that was not sure enough, so that `Fallback(decision, judge)` asks the judge of the
     unsure ones alone. Until thresholds are fitted (`fit_thresholds`) or given, every input is handed off.
 
     A verdict's confidence, by field, is the chance that people would say the same, as their labels show it; a score

@@ -55,7 +55,7 @@ def learning_evaluator(judge: Evaluator[LearningUse, LearningImpact]) -> Fallbac
         judge: reads a `LearningUse`, and gives a `LearningImpact`.
     """
     first = FunctionEvaluator("learning", "1", _unless_gone, LearningUse, LearningImpact, inline=True)
-    return Fallback((first, judge))
+    return Fallback(first, judge)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from evalr.runs.account import cost_words
 from evalr.runs.keys import Key
 from evalr.runs.lines import from_text
 from evalr.runs.locks import LivenessLock, is_held, remove_dead
+from evalr.runs.opening import once_free
 from evalr.verdicts import Result
 
 SCHEMA = 1
@@ -192,7 +193,7 @@ class Journal:
         with self._told("opened"):
             self._connection = self._connected()
             try:
-                self._prepare()
+                once_free(self._prepare, PATIENCE)
                 # What reads has a connection of its own, which never waits for what is written at the same time.
                 self._reader = self._connected()
             except BaseException:

@@ -99,9 +99,10 @@ def _remove_if_dead(path: Path) -> None:
 def _made(path: Path) -> int:
     try:
         for _ in range(TRIES):
-            path.parent.mkdir(exist_ok=True)
-            # Another run may end at this moment, and remove the empty folder.
-            with contextlib.suppress(FileNotFoundError):
+            # Another run may end at this moment, and remove the empty folder: between its being made here and its being
+            # used, or between `mkdir` finding that it is there and looking at what it is.
+            with contextlib.suppress(FileNotFoundError, FileExistsError):
+                path.parent.mkdir(exist_ok=True)
                 return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError as error:

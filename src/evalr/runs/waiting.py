@@ -26,6 +26,7 @@ from evalr.errors import InputError, JournalError, SpoolError
 from evalr.inputs import Input
 from evalr.quoting import safe_text
 from evalr.runs.locks import LivenessLock, is_held, remove_dead
+from evalr.runs.opening import is_busy, once_free
 
 SCHEMA = 1
 APPLICATION = 0x65766C73  # "evls"
@@ -135,7 +136,7 @@ class Waiting:
                 check_same_thread=False,
             )
             try:
-                self._prepare()
+                once_free(self._prepare, PATIENCE)
             except BaseException:
                 self._connection.close()
                 raise
@@ -434,7 +435,7 @@ class Waiting:
                 self._connection.execute("BEGIN IMMEDIATE")
             except sqlite3.Error as error:
                 self._lock.release()
-                if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY:
+                if not is_busy(error):
                     raise
             except BaseException:
                 self._lock.release()
