@@ -14,7 +14,7 @@ from evalr.errors import InputError, error_words
 from evalr.fields import verdict_fields
 from evalr.input_fields import without_lone_surrogates
 from evalr.inputs import Input, Now, reading_time, resolve_now
-from evalr.verdicts import Failure, HandOff, Result, Skip, V, V_co, Verdict
+from evalr.verdicts import TRAINED_ON, Failure, HandOff, Result, Skip, V, V_co, Verdict, is_trained_on
 
 I_contra = TypeVar("I_contra", bound=Input, contravariant=True)
 I = TypeVar("I", bound=Input)  # noqa: E741
@@ -302,8 +302,11 @@ class Fallback(Generic[I, V]):
 
     def _combined(self, asked: list[Result[V]]) -> Result[V]:
         last = asked[-1]
-        if isinstance(last, Verdict) and last.given_by is None:  # of a chain in this chain, the one inside is credited
-            last = replace(last, given_by=f"{last.evaluator}@{last.version}")
+        if isinstance(last, Verdict):
+            if last.given_by is None:  # of a chain in this chain, the one inside is credited
+                last = replace(last, given_by=f"{last.evaluator}@{last.version}")
+            if not is_trained_on(last) and any(map(is_trained_on, asked)):  # whom it asks was tuned with this input
+                last = replace(last, flags=(*last.flags, TRAINED_ON))
         return replace(
             last,
             evaluator=self.name,

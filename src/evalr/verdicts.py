@@ -39,7 +39,9 @@ class Verdict(Generic[V_co]):
         latency: seconds of work, without waiting; None where unknown.
         cost: US dollars; None where unknown, which is not 0.
         as_of: the reading time that it depends on, None where it depends on none.
-        flags: what to know of it, such as "truncated"; summaries repeat them.
+        flags: what to know of it; summaries repeat them. "truncated": the evaluator did not see all of the input.
+            "trained_on": the evaluator was trained, tuned or fitted with this input, so that agreement with people
+            leaves it out.
         given_by: of an evaluator that asks others, such as a `Fallback`: the one that gave it, as `name@version`. None
             where `evaluator` itself did.
     """
@@ -157,6 +159,9 @@ def _check(result: Verdict[Any] | Failure | Skip | HandOff) -> None:
 Result: TypeAlias = Verdict[V_co] | Failure | Skip | HandOff
 NO_VERDICT = (Failure, Skip, HandOff)
 
+TRAINED_ON = "trained_on"
+"""The flag of a verdict on an input that its evaluator was trained, tuned or fitted with, or shows as an example."""
+
 Duplicates = Literal["error", "first", "latest"]
 """What becomes of a second result of one subject: an error, or one of the two is kept."""
 
@@ -164,6 +169,12 @@ Duplicates = Literal["error", "first", "latest"]
 def about_of(result: object) -> About | None:
     """What a result is about; None for a plain value."""
     return result.about if isinstance(result, Verdict | Failure | Skip | HandOff) else None
+
+
+def is_trained_on(result: object) -> bool:
+    """Whether a result is of an input that its evaluator was made with, as the evaluator says of its verdict on it."""
+    verdict = result.verdict if isinstance(result, HandOff) else result
+    return isinstance(verdict, Verdict) and TRAINED_ON in verdict.flags
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from evalr.estimates.estimate import Estimate
 from evalr.estimates.words import count_words
 from evalr.evaluators import I
 from evalr.labels import Dataset, Example, split
+from evalr.labels.subjects import subject_of
 from evalr.quoting import safe_text
 from evalr.verdicts import V
 from evalr_dspy import client
@@ -35,7 +36,8 @@ class Training(Generic[I, V]):
     """What came of training a judge.
 
     Attributes:
-        judge: the judge with the best rubric found; the judge as it was where none was better.
+        judge: the judge with the best rubric found, which knows what it was trained on (`DspyJudge.trained_on`: the
+            training and the validation part); the judge as it was where none was better.
         status: "trained" (a rubric did better on the validation part), "no better candidate" (none did), or "no
             candidate" (none could be proposed: see `errors`).
         before: how often the judge as it was agreed with people, on the measurement part.
@@ -137,7 +139,10 @@ class Gepa:
         proposals = Proposals()
         failures: list[str] = []
         rubric = await to_thread.run_sync(self._rubric, judge, parts, on, proposals, failures)
-        trained = judge if rubric == judge.signature.instructions else replace(judge, instructions=rubric)
+        trained = judge
+        if rubric != judge.signature.instructions:
+            made_with = (*judge.trained_on, *parts["training"], *parts["validation"])
+            trained = replace(judge, instructions=rubric, trained_on=made_with)
         before = await self._agreement(judge, measured, on)
         after = before if trained is judge else await self._agreement(trained, measured, on)
         return Training(
@@ -242,8 +247,9 @@ def _unseen(
     measured = []
     for example in parts["measurement"]:
         (shown,) = texts([example])
-        if shown in trained or shown in demos:
-            left_out["also in training" if shown in trained else "also a demonstration"] += 1
+        before = subject_of(example) in judge.made_with  # by an earlier training, say
+        if shown in trained or shown in demos or before:
+            left_out["also a demonstration" if shown in demos - trained else "also in training"] += 1
         else:
             measured.append(example)
     if not measured:

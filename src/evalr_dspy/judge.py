@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -19,11 +19,12 @@ from evalr.errors import InputError, error_words
 from evalr.evaluators import I
 from evalr.fields import verdict_fields
 from evalr.input_fields import without_lone_surrogates
-from evalr.inputs import Input
+from evalr.inputs import Input, Subject
 from evalr.labels import Example
+from evalr.labels.subjects import OfSubject, subject_of
 from evalr.measures.measure import default_name
 from evalr.quoting import quoted, safe_text
-from evalr.verdicts import Failure, Result, Skip, V, Verdict
+from evalr.verdicts import TRAINED_ON, Failure, Result, Skip, V, Verdict
 from evalr_dspy import client
 from evalr_dspy.client import Heard, Line
 from evalr_dspy.formatting import BUDGET, TRUNCATED, Formatter, Shown, own_fields, tokens
@@ -65,6 +66,9 @@ class DspyJudge(Generic[I, V]):
         target: the field, or else the attribute, of an input that holds the id of the turn to judge (or several), which
             is then marked and never left out.
         cache: let dspy's cache answer. Repeats are then no second opinions.
+        trained_on: what it was trained or tuned with, as `Gepa` says it: a dataset, or examples, inputs or subjects, of
+            which only the subjects (kind, user, session, id) are kept. A verdict on one of them, or on a demonstration,
+            has the flag "trained_on", and agreement with people leaves it out.
 
     Raises:
         InputError: an argument cannot be used.
@@ -81,6 +85,7 @@ class DspyJudge(Generic[I, V]):
     budget: int = field(default=BUDGET, kw_only=True)
     target: str | None = field(default=None, kw_only=True)
     cache: bool = field(default=False, kw_only=True)
+    trained_on: Iterable[OfSubject] = field(default=(), kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
         verdict_fields(self.verdict_type)
@@ -92,6 +97,7 @@ class DspyJudge(Generic[I, V]):
             "instructions": without_lone_surrogates(self.instructions or default_rubric(self.verdict_type)),
             "demos": tuple(self.demos),
             "fields": tuple(self.fields) or own_fields(self.inputs),
+            "trained_on": tuple(dict.fromkeys(map(_subject, self.trained_on))),
         }
         for name, value in settled.items():
             object.__setattr__(self, name, value)
@@ -140,8 +146,15 @@ class DspyJudge(Generic[I, V]):
             "settings": client.settings(self.lm),
             "cache": self.cache,
         }
+        if self.trained_on:  # its verdicts say of which they are, so a journal must not give back ones from before
+            asked["trained_on"] = sorted(json.dumps(subject) for subject in self.trained_on)
         spelled = json.dumps(asked, sort_keys=True, default=repr)
         return f"{safe_text(self.lm.model)}#{blake2b(spelled.encode(), digest_size=6).hexdigest()}"
+
+    @cached_property
+    def made_with(self) -> frozenset[Subject]:
+        """The subjects that it was trained with, and those of its demonstrations."""
+        return frozenset(map(_subject, (*self.trained_on, *self.demos)))
 
     def expected_tokens(self, given: I, /) -> int:
         """About how many tokens a call takes, for limits: those of the messages, and 300 for the answer."""
@@ -204,12 +217,16 @@ class DspyJudge(Generic[I, V]):
             given.about(),
             latency=latency,
             cost=heard.cost,
-            flags=(TRUNCATED,) if shown.truncated else (),
+            flags=self._flags(given, shown),
         )
 
     def evaluate_sync(self, given: I, /) -> Result[V]:
         """As `evaluate`, from code that cannot await, in a notebook too; see `run_sync`."""
         return run_sync(self.evaluate(given))
+
+    def _flags(self, given: I, shown: Shown) -> tuple[str, ...]:
+        trained_on = given.about().subject in self.made_with
+        return ((TRUNCATED,) if shown.truncated else ()) + ((TRAINED_ON,) if trained_on else ())
 
     def _refuse_other(self, given: object) -> None:
         if not isinstance(given, self.inputs):
@@ -249,6 +266,15 @@ class DspyJudge(Generic[I, V]):
         from evalr_dspy.saved import load
 
         return load(path, lm=lm, verdict_type=verdict_type, inputs=inputs)
+
+
+def _subject(given: OfSubject) -> Subject:
+    subject = subject_of(given)
+    if subject is None:
+        raise InputError(
+            f"trained_on= names a {safe_text(type(given).__name__)} that has no id: pass a dataset, or subjects"
+        )
+    return subject
 
 
 def _label(example: Example[Any]) -> dict[str, Any]:

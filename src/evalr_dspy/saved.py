@@ -34,6 +34,7 @@ def save(judge: DspyJudge[Any, Any], path: str | os.PathLike[str]) -> None:
         "budget": judge.budget,
         "target": judge.target,
         "cache": judge.cache,
+        "trained_on": judge.trained_on,
         "demos": [example_fields(demo) for demo in judge.demos],
         "lm": _lm_state(judge.lm),
     }
@@ -68,6 +69,7 @@ def load(
             budget=state["budget"],
             target=state["target"],
             cache=state["cache"],
+            trained_on=[tuple(subject) for subject in state.get("trained_on", ())],
         )
     except KeyError as error:
         raise InputError(f"{place} is no whole saved judge: it lacks {error}") from None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import dspy
@@ -13,8 +15,9 @@ from model_server import Answer, Asked, ModelServer
 from evalr import InputError, run_sync
 from evalr.dspy import DspyJudge, Gepa, Training, completion_judge
 from evalr.inputs import Transcript
-from evalr.labels import Dataset, Example
+from evalr.labels import Dataset, Example, agreement
 from evalr.measures import TaskCompletion
+from evalr.runs import evaluate_all_sync
 
 RULE = "A result without a risks section is not completed."
 NOT_DONE = '{"completed": false, "quality": 2}'
@@ -94,6 +97,55 @@ def test_what_is_measured_on_is_never_seen_in_training(model_server: ModelServer
     assert old == new
     seen = " ".join(asked.user for asked in model_server.asked[: -2 * training.counts["measurement"]])
     assert not [request for request in old if f"{request}\n" in seen]
+
+
+def test_a_trained_judge_knows_what_it_was_trained_on_and_agreement_leaves_it_out(
+    model_server: ModelServer, tmp_path: Path
+) -> None:
+    model_server.script = reflecting
+    lm = model_server.lm()
+    training = trained(model_server, Gepa(reflection_lm=lm, calls=60))
+    lm.close()
+    judge = training.judge
+    assert len(set(judge.trained_on)) == training.counts["training"] + training.counts["validation"]
+    assert set(judge.trained_on) < {example.about().subject for example in LABELS}
+    judge.save(tmp_path / "judge.json")
+    assert json.loads((tmp_path / "judge.json").read_text())["trained_on"] == [list(each) for each in judge.trained_on]
+    assert "Launch" not in (tmp_path / "judge.json").read_text()  # ids, and never texts
+    for each in (judge, DspyJudge.load(tmp_path / "judge.json", lm=judge.lm)):
+        results = list(evaluate_all_sync(each, LABELS.inputs()))
+        found = agreement(results, LABELS)
+        assert (found.pairs, found.trained_on) == (training.counts["measurement"], len(set(judge.trained_on)))
+        assert agreement(results, LABELS, exclude=judge.trained_on).trained_on == 0  # named by the caller
+        assert each.version == judge.version
+    again = trained(model_server, Gepa(reflection_lm=DummyLM([]), calls=10), LABELS)
+    assert again.judge.trained_on == ()  # it is the judge as it was
+    run_sync(judge.lm.aclose())
+
+
+def test_what_trained_a_judge_before_does_not_measure_it_after_another_training(model_server: ModelServer) -> None:
+    model_server.script = easily_pleased
+    judge: DspyJudge[Any, Any] = completion_judge(lm=model_server.lm(), trained_on=[*LABELS][:15])
+    training = Gepa(reflection_lm=DummyLM([{"nothing": "of use"}] * 1000), calls=10).train_sync(judge, LABELS)
+    run_sync(judge.lm.aclose())
+    assert training.left_out["also in training"] >= 1
+    assert sum(training.counts.values()) + sum(training.left_out.values()) == 30
+
+
+def test_demonstrations_are_what_a_judge_was_made_with(model_server: ModelServer) -> None:
+    judge: DspyJudge[Any, Any] = completion_judge(lm=model_server.lm(), demos=[example(0)])
+    flags = [judge.evaluate_sync(example(number).given()).flags for number in range(2)]  # type: ignore[union-attr]
+    run_sync(judge.lm.aclose())
+    assert flags == [("trained_on",), ()]
+
+
+def test_what_a_judge_was_trained_on_is_a_part_of_its_version() -> None:
+    plain: DspyJudge[Any, Any] = completion_judge(lm=DummyLM([]))
+    one, other = (replace(plain, trained_on=[example(number)]) for number in range(2))
+    assert len({plain.version, one.version, other.version}) == 3
+    assert replace(plain, trained_on=Dataset("one", [example(0)])).version == one.version
+    with pytest.raises(InputError, match="trained_on= names a Transcript that has no id"):
+        replace(plain, trained_on=[Transcript(request="?")])
 
 
 def test_a_run_whose_reflection_never_parses_says_so(model_server: ModelServer) -> None:

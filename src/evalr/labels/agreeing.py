@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, NamedTuple
@@ -87,7 +87,8 @@ def agreement(
         labels: a dataset, or what people said (`feedback`, `labels_of`), by any number of people.
         fields: which to compare; by default all but texts, which are compared as written where they are named.
         exclude: what the judge was made with (a training split, demonstrations): no number counts it, as a judge looks
-            better there than it is.
+            better there than it is. Verdicts that say so themselves (the flag "trained_on", which trained judges and
+            fitted decision evaluators give) are left out without being named, and counted as "trained on".
         cluster: what intervals are computed over; by default the group of a dataset's example, the user, the session or
             artifact, or else the item itself.
         level: of all intervals.
@@ -115,7 +116,7 @@ def agreement(
             if each.value is not None and each.labels
         )
     )
-    account = Account(versions, no_verdict, ("mixed_versions",) if pairs.mixed else ())
+    account = Account(versions, {**no_verdict, **pairs.trained_on}, ("mixed_versions",) if pairs.mixed else ())
     chosen, not_compared = _chosen(pairs, None if fields is None else list(fields))
     found: dict[str, FieldAgreement] = {}
     for view in chosen:
@@ -124,7 +125,7 @@ def agreement(
         if too_many:
             not_compared[view.name] = too_many
         else:
-            found[view.name] = _compared(view, rows, asked, account)
+            found[view.name] = _compared(view, rows, asked, account, pairs.trained_on)
     judged = [each.cluster for each in pairs.labelled if each.value is not None]
     return Agreement(
         evaluator=pairs.evaluator,
@@ -138,6 +139,7 @@ def agreement(
         unjudged=len(pairs.unjudged),
         unanswered=pairs.unanswered,
         excluded=pairs.excluded.results,
+        trained_on=pairs.excluded.trained_on,
         labellers=pairs.labellers,
         not_compared=not_compared,
         unmatched=pairs.excluded.unmatched,
@@ -286,8 +288,8 @@ def _too_many_steps(view: _View, rows: Iterable[_Row]) -> str | None:
 class _Numbers:
     """Estimates by name, made of rows as (cluster, judge, people)."""
 
-    def __init__(self, asked: Asked, account: Account) -> None:
-        self.asked, self.account = asked, account
+    def __init__(self, asked: Asked, account: Account, trained_on: Mapping[str, int]) -> None:
+        self.asked, self.account, self.trained_on = asked, account, trained_on
         self.found: dict[str, Any] = {}
 
     def add(
@@ -300,15 +302,17 @@ class _Numbers:
         self, name: str, part: Part | Difference, clusters: Sequence[Cluster], unit: Unit = "share", **its: Any
     ) -> None:
         """Add one of which nothing is left out for what the judge did."""
-        account = self.account._replace(left_out={})
+        account = self.account._replace(left_out=self.trained_on)
         self.found[name] = estimate_of(name, part, clusters, self.asked, account, unit=unit, **its)
 
 
-def _compared(view: _View, rows: Sequence[_Row], asked: Asked, account: Account) -> FieldAgreement:
+def _compared(
+    view: _View, rows: Sequence[_Row], asked: Asked, account: Account, trained_on: Mapping[str, int]
+) -> FieldAgreement:
     answered = [row for row in rows if row.judge is not None]
     compared = [row for row in answered if row.label is not TIED]
     filled = [(row.cluster, row.judge, row.label) for row in compared if EMPTY not in (row.judge, row.label)]
-    numbers = _Numbers(asked, account)
+    numbers = _Numbers(asked, account, trained_on)
     of_kind = {"yes or no": _yes_no, "choice": _choice, "rating": _rating, "text": _text}
     of_kind[view.reading](numbers, view, filled)
     if view.stepped:

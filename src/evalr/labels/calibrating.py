@@ -24,7 +24,7 @@ from evalr.labels.numbers import (
     share_part,
     version_words,
 )
-from evalr.labels.pairs import NO_VERDICT_WORDS, Exclude, Pairs, pair
+from evalr.labels.pairs import EXCLUDED_WORDS, NO_VERDICT_WORDS, Exclude, Pairs, pair
 from evalr.labels.people import Labels
 from evalr.quoting import safe_text
 from evalr.summaries.keys import Key
@@ -183,7 +183,9 @@ def calibration(
     pairs = pair(results, labels, cluster=cluster, duplicates=duplicates, mix_versions=mix_versions, exclude=exclude)
     asked, name = Asked(level, cluster), _field(pairs, field)
     rows: list[tuple[Cluster, float, bool]] = []
-    left_out: dict[str, int] = {}
+    left_out = dict(pairs.trained_on)
+    if pairs.excluded.results:
+        left_out[EXCLUDED_WORDS] = pairs.excluded.results
 
     def leave_out(reason: str) -> None:
         left_out[reason] = left_out.get(reason, 0) + 1

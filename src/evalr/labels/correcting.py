@@ -172,7 +172,7 @@ def _read(summary: Rate[Any] | Mean[Any], pairs: Pairs) -> _Rows:
     if len(weights) > 1:
         raise InputError("results stand for different numbers of inputs (weight), which no correction takes into "
                          "account: correct each stratum by itself")  # fmt: skip
-    rows = _Rows([], Counter(), 0, Counter())
+    rows = _Rows([], Counter(pairs.trained_on), 0, Counter())
     unknown = 0
     for each in pairs.judged:
         if not isinstance(each.result, Verdict):
@@ -357,7 +357,7 @@ def _result(
         labelled=len(labelled) if checked is None else checked.n,
         excluded=sum(each.excluded.results for each in both),
         unjudged=sum(len(each.unjudged) for each in both),
-        notes=tuple(filter(None, [uneven, *_label_notes(both[-1], rows)])),
+        notes=tuple(filter(None, [uneven, *_trained_notes(there), *_label_notes(both[-1], rows)])),
     )
 
 
@@ -383,6 +383,14 @@ def _bounds(summary: Rate[Any] | Mean[Any], value: float | None, rows: _Rows) ->
     low, high = limits or (0.0, 0.0)
     n, whole = len(rows.counted), len(rows.counted) + rows.unknown
     return (value * n + low * rows.unknown) / whole, (value * n + high * rows.unknown) / whole
+
+
+def _trained_notes(elsewhere: Pairs | None) -> list[str]:
+    """Of labelled cases elsewhere; of what is judged, the estimate itself says it."""
+    trained_on = 0 if elsewhere is None else elsewhere.excluded.trained_on
+    return (
+        [f"{count_words(trained_on, 'labelled case')} left out, which the judge was trained on"] if trained_on else []
+    )
 
 
 def _label_notes(pairs: Pairs, rows: _Rows) -> list[str]:

@@ -81,7 +81,9 @@ class Corrected:
         if self.estimate.left_out:
             left_out = ", ".join(f"{n:,} {safe_text(reason)}" for reason, n in self.estimate.left_out.items())
             bounds, unit = self.estimate.bounds, self.estimate.unit
-            reach = f" ({value_words(bounds[0], unit)} to {value_words(bounds[1], unit)} with them)" if bounds else ""
+            reach = ""
+            if bounds is not None and bounds[0] < bounds[1]:
+                reach = f" ({value_words(bounds[0], unit)} to {value_words(bounds[1], unit)} with them)"
             found.append(f"left out: {left_out}{reach}")
         if self.excluded:
             found.append(f"{self.excluded:,} excluded, which the judge was made with")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from time import perf_counter
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -23,6 +24,7 @@ from evalr.labels.classifiers import (
     check_labels,
     decidable,
     is_async,
+    mark,
     transcript_text,
 )
 from evalr.labels.decision_fit import DecisionFit
@@ -30,7 +32,7 @@ from evalr.labels.lines import digest, type_words
 from evalr.measures.measure import default_name
 from evalr.plain import canonical_text
 from evalr.quoting import quoted, safe_text
-from evalr.verdicts import Failure, HandOff, Result, V, Verdict
+from evalr.verdicts import TRAINED_ON, Failure, HandOff, Result, V, Verdict
 
 I = TypeVar("I", bound=Input)  # noqa: E741
 
@@ -60,6 +62,9 @@ class DecisionEvaluator(Generic[I, V]):
 
     A verdict's confidence, by field, is the chance that people would say the same, as their labels show it; a score
     alone is no such chance, and gives none. Fields that have a default and no classifier keep the default.
+
+    A verdict on an input that trained a classifier or fitted a threshold says so (the flag "trained_on"), and agreement
+    with people leaves it out.
 
     Args:
         verdict_type: whose bool, choice and bounded whole-number fields are decided. No other may be required.
@@ -165,7 +170,7 @@ class DecisionEvaluator(Generic[I, V]):
         """A digest of all that may change an answer: types, text, classifiers, thresholds and calibration."""
         return self._version
 
-    @property
+    @cached_property
     def seen(self) -> frozenset[str]:
         """Hashes of what trained its classifiers or fitted its thresholds, which must not measure it."""
         fitted: frozenset[str] = frozenset() if self.fit is None else self.fit.seen
@@ -306,7 +311,8 @@ class DecisionEvaluator(Generic[I, V]):
             reason = f"{', '.join(values)}: the answers do not go together in one {self.verdict_type.__name__}"
             return HandOff(reason, self.name, self.version, about, latency, cost)
         confidence = {name: each.confidence for name, each in opinions.items() if each.confidence is not None}
-        verdict = Verdict(value, self.name, self.version, about, confidence or None, latency, cost)
+        flags = (TRAINED_ON,) if mark(given) in self.seen else ()
+        verdict = Verdict(value, self.name, self.version, about, confidence or None, latency, cost, flags=flags)
         doubts = [opinion.doubt for opinion in opinions.values() if opinion.doubt is not None]
         if not doubts:
             return verdict

@@ -96,7 +96,8 @@ class Agreement(Mapping[str, FieldAgreement]):
         unlabelled: results without a label.
         unjudged: labelled subjects without a result.
         unanswered: what people were asked and gave no answer to, by why.
-        excluded: results left out because the judge was made with them.
+        excluded: results left out because the judge was made with them, as the caller named them.
+        trained_on: those left out because their verdicts say so themselves.
         labellers: labels by each person; of those whose name is not known, by `people`.
         not_compared: fields that are in no number, and why.
         unmatched: how many were named to be excluded, and are in neither results nor labels.
@@ -118,6 +119,7 @@ class Agreement(Mapping[str, FieldAgreement]):
     not_compared: Mapping[str, str]
     unmatched: int = 0
     near: int = 0
+    trained_on: int = 0
 
     def __getitem__(self, name: str) -> FieldAgreement:
         return self.fields[name]
@@ -153,6 +155,7 @@ class Agreement(Mapping[str, FieldAgreement]):
         for n, words in (
             (self.unlabelled, "{} without a label"),
             (self.excluded, "{} excluded, which the judge was made with"),
+            (self.trained_on, "{} left out, which the judge was trained on"),
         ):
             if n:
                 notes.append(words.format(count_words(n, "result")))

@@ -9,16 +9,28 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from evalr.errors import DuplicateError, InputError, MixedVersionsError
-from evalr.inputs import About, Input
 from evalr.labels.datasets import Dataset
-from evalr.labels.examples import GROUP, Example
+from evalr.labels.examples import GROUP
 from evalr.labels.people import Labels, labeller
+from evalr.labels.subjects import OfSubject, subject_of
 from evalr.quoting import quoted, safe_text
 from evalr.summaries.keys import Key, cluster_reader
-from evalr.verdicts import NO_VERDICT, Duplicates, Result, Verdict, about_of, describe, one_per_subject
+from evalr.verdicts import (
+    NO_VERDICT,
+    Duplicates,
+    Result,
+    Verdict,
+    about_of,
+    describe,
+    is_trained_on,
+    one_per_subject,
+)
 
-Exclude = Dataset[Any] | Iterable[Example[Any] | Input | Result[Any] | About | str]
-"""What a judge was made with: a dataset (a training split), or examples, inputs, results or ids."""
+Exclude = Dataset[Any] | Iterable[OfSubject | str]
+"""What a judge was made with: a dataset (a training split), or examples, inputs, results, subjects or ids."""
+
+TRAINED_ON_WORDS = "trained on"
+EXCLUDED_WORDS = "excluded"
 
 NO_VERDICT_WORDS = {"failed": "failed", "skipped": "skipped", "handed_off": "handed off"}
 
@@ -51,6 +63,8 @@ class Excluded(NamedTuple):
     labels: int = 0
     unmatched: int = 0
     """How many were named to be left out, and were in neither: a name that matches nothing protects from nothing."""
+    trained_on: int = 0
+    """Results that nobody named, and whose verdict says that the judge was made with their input."""
 
 
 class Pairs(NamedTuple):
@@ -73,6 +87,11 @@ class Pairs(NamedTuple):
     """Whether several versions of the judge, or of the question to people, are among them."""
     near: int
     """How many labels without a result have the id of one whose kind, user or session differs."""
+
+    @property
+    def trained_on(self) -> dict[str, int]:
+        """The results that are left out since the judge was trained on them, as estimates say it."""
+        return {TRAINED_ON_WORDS: self.excluded.trained_on} if self.excluded.trained_on else {}
 
     @property
     def labelled(self) -> list[Judged]:
@@ -99,11 +118,19 @@ def pair(
     judged = _results(results, "results")
     evaluator = _one_evaluator(judged)
     said: list[Result[Any]] = list(labels.labels()) if isinstance(labels, Dataset) else _results(labels, "labels")
-    left_out = _excluded(exclude)
+    named = _excluded(exclude)
+    own = {subject_of(each) for each in judged if is_trained_on(each)} - {None}
+
+    def left_out(each: Result[Any]) -> bool:
+        return named(each) or is_trained_on(each) or subject_of(each) in own
+
     kept = [each for each in one_per_subject(judged, duplicates=duplicates) if not left_out(each)]
     answered, unanswered = _by_subject(said, left_out, duplicates)
     excluded = Excluded(
-        sum(left_out(each) for each in judged), sum(left_out(each) for each in said), left_out.unmatched()
+        results=sum(named(each) for each in judged),
+        labels=sum(named(each) for each in said),
+        unmatched=named.unmatched(),
+        trained_on=sum(left_out(each) and not named(each) for each in judged),
     )
     cluster_of = _cluster_of(cluster)
     found, seen = [], set()
@@ -278,12 +305,11 @@ def _excluded(exclude: Exclude) -> _Excluded:
         if isinstance(each, str):
             ids.add(each)
             continue
-        about = each if isinstance(each, About) else each.about() if isinstance(each, Example | Input) else None
-        about = about_of(each) if about is None else about
-        if about is None or about.subject is None:
+        subject = subject_of(each)
+        if subject is None:
             raise InputError(
                 f"exclude= names a {safe_text(type(each).__name__)} that has no id: pass a dataset, or examples, "
-                "inputs, results or ids"
+                "inputs, results, subjects or ids"
             )
-        subjects.add(about.subject)
+        subjects.add(subject)
     return _Excluded(subjects, ids)
