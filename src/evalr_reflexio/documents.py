@@ -20,9 +20,9 @@ from evalr.errors import LogError
 from evalr.input_fields import without_lone_surrogates
 from evalr.logs.finding import unreadable
 from evalr.logs.lines import BYTE_ORDER_MARK
+from evalr.logs.sqlite import Database
 from evalr.quoting import quoted
 from evalr_reflexio.config import Experiment, experiment_of
-from evalr_reflexio.opening import Database
 from evalr_reflexio.tables import CUSTOMERS, FIELDS, INTERACTIONS, LEARNINGS, OUTCOMES, REQUESTS, SHADOWS
 
 MANIFEST = "evalr-fetch.json"

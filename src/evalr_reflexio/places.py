@@ -7,12 +7,15 @@ from pathlib import Path
 
 from evalr.errors import LogError
 from evalr.logs.finding import unreadable
+from evalr.logs.sqlite import WAIT, is_sqlite, open_database
 from evalr_reflexio.config import DATA_FILE, OTHER_STORAGE
 from evalr_reflexio.documents import is_disk_layout, looks_like_answers, read_answers
-from evalr_reflexio.opening import WAIT, is_sqlite, open_database
 from evalr_reflexio.store import Store
 
 HEAD = 64 * 1024
+CACHE = "-65536"
+"""Of pages, in KiB with a minus: what keeps memory flat is that it has a bound."""
+
 _LOOKED_AT = 50
 
 _SERVERS = {"postgres:": "Postgres", "postgresql:": "Postgres", "supabase:": "Supabase"}
@@ -55,7 +58,9 @@ def open_store(path: str | os.PathLike[str], *, wait: float = WAIT) -> Store:
         raise LogError(f"{path} is empty: there are no records to read")
     if is_sqlite(head):
         named = DATA_FILE.fullmatch(path.name)
-        return Store(open_database(path, wait=wait), path, org=named["org"] if named else None)
+        database = open_database(path, wait=wait)
+        database.connection.execute(f"PRAGMA cache_size = {CACHE}")
+        return Store(database, path, org=named["org"] if named else None)
     if looks_like_answers(head):
         return _of_answers(path)
     raise LogError(

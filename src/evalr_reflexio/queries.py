@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
+from evalr.logs.sqlite import database_error
 from evalr_reflexio.cells import text_of
-from evalr_reflexio.opening import database_error
 from evalr_reflexio.rows import Columns
 from evalr_reflexio.tables import FIELDS, IDENTITY, INTERACTIONS, LEARNING_TABLES, NEEDED, STATES
 

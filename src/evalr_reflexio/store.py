@@ -18,9 +18,9 @@ from evalr.estimates.words import choice_words
 from evalr.logs.log import Log
 from evalr.logs.reasons import Reason
 from evalr.logs.seen import Seen
+from evalr.logs.sqlite import Database
 from evalr_reflexio.cells import instant, text_of
 from evalr_reflexio.config import Experiment
-from evalr_reflexio.opening import Database
 from evalr_reflexio.parsing import (
     Parts,
     customer_outcome_row,

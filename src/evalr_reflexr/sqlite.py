@@ -7,16 +7,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from evalr.errors import LogError
 from evalr.logs.log import Log
 from evalr.logs.reasons import Reason
-from evalr.quoting import safe_text
+from evalr.logs.sqlite import Database, database_error, is_sqlite, open_database
 from evalr_reflexr.envelopes import Envelope, Workspace
 from evalr_reflexr.stores import (
     FIELDS,
-    SQLITE_MAGIC,
     Row,
     TypeFilter,
     chosen,
@@ -32,16 +30,17 @@ CHUNK = 500
 PATIENCE = 30.0
 """Seconds to wait for a writer that is just committing."""
 
+GLANCE = 0.2
+"""The same, where it is only asked what a file is."""
+
 COLUMNS = ("tenant_id", "workspace_id", "seq", "event_id", "event_type", "envelope")
-WRITE_AHEAD = 2
-"""In bytes 18 and 19 of the header: the store has a write-ahead log."""
 
 
 class SqliteStore:
     """A store in a file."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, *, wait: float = PATIENCE) -> None:
+        self._path, self._wait = path, wait
 
     @property
     def path(self) -> str:
@@ -50,52 +49,21 @@ class SqliteStore:
 
     @contextmanager
     def opened(self) -> Iterator[OpenSqlite]:
-        """The store, open for reading alone.
-
-        A write-ahead log that nobody has open has no second file, and SQLite would make one to read it: it is then
-        read as a file that does not change, and whether that held is looked at afterwards.
-        """
-        still = _has_write_ahead_log(self._path) and not self._path.with_name(self._path.name + "-wal").exists()
-        before = _state(self._path)
-        try:
-            connection = _connect(self._path, immutable=still)
-        except sqlite3.Error as error:
-            raise _unreadable(self.path, error) from error
-        with closing(connection):
-            yield OpenSqlite(self.path, connection)
-        if still and _state(self._path) != before:
-            raise LogError(f"{self.path}: somebody began to write to the store while it was read: read it again")
-
-
-def _unreadable(path: str, error: sqlite3.Error) -> LogError:
-    return LogError(f"{path}: the store cannot be read: {safe_text(str(error), longest=300)}")
-
-
-def _connect(path: Path, *, immutable: bool) -> sqlite3.Connection:
-    address = f"file:{quote(str(path.absolute()))}?mode=ro{'&immutable=1' if immutable else ''}"
-    # Each statement is a transaction of its own: a log that is only appended to needs none over several.
-    return sqlite3.connect(address, uri=True, timeout=PATIENCE, isolation_level=None)
-
-
-def _has_write_ahead_log(path: Path) -> bool:
-    with path.open("rb") as file:
-        head = file.read(20)
-    return head.startswith(SQLITE_MAGIC) and head[18:] == bytes((WRITE_AHEAD, WRITE_AHEAD))
-
-
-def _state(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_mtime_ns, found.st_size
+        """The store, open for reading alone."""
+        # Each statement is a transaction of its own: a log that is only appended to needs none over several.
+        with closing(open_database(self._path, wait=self._wait, snapshot=False)) as database:
+            yield OpenSqlite(database)
+            database.check_unchanged()
 
 
 def is_store(path: Path, head: bytes) -> bool:
-    """Whether a file is a SQLite database with reflexr's events, also where the rest of it is damaged."""
-    if not head.startswith(SQLITE_MAGIC):
+    """Whether a file is a SQLite database with reflexr's events, also where it cannot be read now, or all of it."""
+    if not is_sqlite(head):
         return False
     try:
-        with SqliteStore(path).opened() as store:
+        with SqliteStore(path, wait=GLANCE).opened() as store:
             return store.has_events()
-    except (LogError, OSError):
+    except LogError:
         return b"reflexr_events" in head
 
 
@@ -104,15 +72,15 @@ class OpenSqlite:
 
     goes_on = True
 
-    def __init__(self, path: str, connection: sqlite3.Connection) -> None:
-        self._path, self._connection = path, connection
+    def __init__(self, database: Database) -> None:
+        self._path, self._connection, self._notes = str(database.path), database.connection, database.notes
 
     def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows of a statement, so that its lock is gone when they are looked at."""
         try:
             return self._connection.execute(sql, values).fetchall()
         except sqlite3.Error as error:
-            raise _unreadable(self._path, error) from error
+            raise database_error(self._path, error) from error
 
     def has_events(self) -> bool:
         """Whether it has reflexr's table of events."""
@@ -135,8 +103,7 @@ class OpenSqlite:
         if lacks:
             raise no_store(self._path, f"column {lacks[0]} in reflexr_events", version)
         note = schema_note(version)
-        if note is not None:
-            log.notes.append(note)
+        log.notes += self._notes if note is None else [*self._notes, note]
 
     def workspaces(self) -> list[Workspace]:
         """Those that have events."""

@@ -14,13 +14,12 @@ from evalr.errors import InputError, LogError
 from evalr.logs.finding import scheme_of, unreadable
 from evalr.logs.log import Log
 from evalr.logs.reasons import Reason, text_fault, without_lone_escapes
+from evalr.logs.sqlite import MAGIC, is_sqlite
 from evalr.quoting import quoted
 from evalr_reflexr.envelopes import Envelope, Workspace, read_envelope
 
 KNOWN_SCHEMA = "0008"
 """The newest version of reflexr's schema that these readers were written for."""
-
-SQLITE_MAGIC = b"SQLite format 3\0"
 
 TypeFilter = Callable[[str], bool]
 
@@ -113,10 +112,10 @@ def find_store(path: str | PathLike[str]) -> Store:
     found = Path(path)
     try:
         with found.open("rb") as file:
-            head = file.read(len(SQLITE_MAGIC))
+            head = file.read(len(MAGIC))
     except (OSError, ValueError) as error:
         raise unreadable(found, error) from error
-    return SqliteStore(found) if head == SQLITE_MAGIC else WireLog(found)
+    return SqliteStore(found) if is_sqlite(head) else WireLog(found)
 
 
 def row_of(envelope: Envelope, fields: Sequence[str]) -> Row:

@@ -1,4 +1,4 @@
-"""Opening the database of an application that may be running, so that nothing of it, or beside it, is ever written.
+"""Opening an SQLite log, of an application that may be running, so that not a byte of it, or beside it, is written.
 
 SQLite itself would: to read a database in WAL mode it makes or brings up to date the index of the log (`-shm`), also
 when it may only read. So a database without a log is opened as one that does not change, one whose index is there with
@@ -19,13 +19,11 @@ from urllib.parse import quote
 from evalr.errors import LogError
 from evalr.estimates.words import count_words
 from evalr.logs.finding import unreadable
+from evalr.quoting import safe_text
 
 MAGIC = b"SQLite format 3\x00"
 WAIT = 5.0
 """Seconds to wait for a lock."""
-
-CACHE = "-65536"
-"""Of pages, in KiB with a minus: what keeps memory flat is that it has a bound."""
 
 _WAL_HEADER = 32
 _FRAME_HEADER = 24
@@ -36,7 +34,7 @@ COPY_IT = "copy it with  sqlite3 FILE 'VACUUM INTO \"copy.db\"'  or SQLite's bac
 
 @dataclass
 class Database:
-    """A connection that reads one state of a database, and what is to know of how it was opened."""
+    """A connection that reads a database, and what is to know of how it was opened."""
 
     connection: sqlite3.Connection
     path: Path
@@ -48,7 +46,7 @@ class Database:
     def check_unchanged(self) -> None:
         """Raise LogError where somebody wrote to a database that was opened as one that does not change."""
         if not self._unchanged():
-            raise LogError(f"{self.path} was written while it was read: read it again, or {COPY_IT}")
+            raise _changed(self.path)
 
     def close(self) -> None:
         """End the reading, and take away the copy if there is one."""
@@ -62,12 +60,14 @@ def is_sqlite(head: bytes) -> bool:
     return head.startswith(MAGIC)
 
 
-def open_database(path: Path, *, wait: float = WAIT) -> Database:
-    """The database, opened for reading alone, in one state of it.
+def open_database(path: Path, *, wait: float = WAIT, snapshot: bool = True) -> Database:
+    """The database, opened for reading alone.
 
     Args:
         path: of the file.
         wait: seconds to wait where another program has locked it.
+        snapshot: read one state of it to the end. Otherwise each statement reads the newest one, and a writer never
+            waits for longer than a statement takes; enough for a log that is only appended to.
 
     Raises:
         LogError: it is missing, empty, no database, cut off, damaged or locked.
@@ -76,22 +76,23 @@ def open_database(path: Path, *, wait: float = WAIT) -> Database:
     real = path.resolve()
     wal, index = (real.with_name(real.name + end) for end in ("-wal", "-shm"))
     try:
-        in_wal = header[18] == 2 and wal.is_file() and wal.stat().st_size > _WAL_HEADER
-        has_index = header[18] == 2 and index.is_file()
+        has_wal = header[18] == 2 and wal.is_file()
+        in_wal = has_wal and wal.stat().st_size > _WAL_HEADER
+        has_index = has_wal and index.is_file()
     except OSError as error:
         raise unreadable(path, error) from error
     if not in_wal:
         _check_whole(path, header, size)
     notes = _wal_notes(wal) if in_wal else []
     if in_wal and not has_index:
-        return _copied(path, real, size, notes, wait)
-    # Without a log and its index nobody has a database in WAL mode open, and SQLite would make both.
+        return _copied(path, real, size, notes, wait, snapshot)
+    # Without a log or its index nobody has a database in WAL mode open, and SQLite would make what is missing.
     option = "readonly_shm=1" if header[18] != 2 or has_index else "immutable=1"
     try:
-        connection = _connect(real, f"mode=ro&{option}", wait)
+        connection = _connect(real, f"mode=ro&{option}", wait, snapshot)
     except sqlite3.Error as error:
         if _may_be_copied(error):
-            return _copied(path, real, size, notes, wait)
+            return _copied(path, real, size, notes, wait, snapshot)
         raise database_error(path, error) from error
     found = Database(connection, path, size, notes)
     if option == "immutable=1":
@@ -127,17 +128,21 @@ def _check_whole(path: Path, header: bytes, size: int) -> None:
         raise LogError(f"{path} is cut off: {size:,} of {pages * page:,} bytes are there; {COPY_IT}")
 
 
+def _changed(path: Path) -> LogError:
+    return LogError(f"{path} was written while it was read: read it again, or {COPY_IT}")
+
+
 def _state(path: Path) -> tuple[int, int]:
     found = path.stat()
     return found.st_mtime_ns, found.st_size
 
 
-def _connect(path: Path, options: str, wait: float) -> sqlite3.Connection:
+def _connect(path: Path, options: str, wait: float, snapshot: bool) -> sqlite3.Connection:
     uri = f"file:{quote(str(path))}?{options}"
     connection = sqlite3.connect(uri, uri=True, timeout=wait, isolation_level=None, check_same_thread=False)
     try:
-        connection.execute(f"PRAGMA cache_size = {CACHE}")
-        connection.execute("BEGIN")  # one state for all that is read
+        if snapshot:
+            connection.execute("BEGIN")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except BaseException:
         connection.close()
@@ -151,21 +156,25 @@ def _may_be_copied(error: sqlite3.Error) -> bool:
     return name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY"))
 
 
-def _copied(path: Path, real: Path, size: int, notes: list[str], wait: float) -> Database:
+def _copied(path: Path, real: Path, size: int, notes: list[str], wait: float, snapshot: bool) -> Database:
     folder = tempfile.TemporaryDirectory(prefix="evalr-", ignore_cleanup_errors=True)
     try:
         copy = Path(folder.name) / "copy.db"
+        before = _state(real)
         for end in ("", "-wal", "-journal"):
             with suppress(FileNotFoundError):
                 shutil.copyfile(real.with_name(real.name + end), copy.with_name(copy.name + end))
+        if _state(real) != before:
+            raise _changed(path)
         # Only the copy is written: what was left half done is rolled back in it, or read from its log.
-        connection = _connect(copy, "mode=rw", wait)
-    except OSError as error:
+        connection = _connect(copy, "mode=rw", wait, snapshot)
+    except BaseException as error:
         folder.cleanup()
-        raise unreadable(path, error) from error
-    except sqlite3.Error as error:
-        folder.cleanup()
-        raise database_error(path, error) from error
+        if isinstance(error, OSError):
+            raise unreadable(path, error) from error
+        if isinstance(error, sqlite3.Error):
+            raise database_error(path, error) from error
+        raise
     note = "read from a copy, since SQLite would have had to write beside it"
     return Database(connection, path, size, [*notes, note], _folder=folder)
 
@@ -205,9 +214,11 @@ def database_error(path: Path | str, error: sqlite3.Error) -> LogError:
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")):
         return LogError(f"{path} is locked by another program: try again when it writes less, or {COPY_IT}")
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR_SHORT_READ", "SQLITE_SCHEMA")):
-        return LogError(f"{path} is damaged or cut off ({error}): {COPY_IT}")
+        return LogError(f"{path} is damaged or cut off ({safe_text(str(error), longest=300)}): {COPY_IT}")
     if name.startswith("SQLITE_PERM") or name == "SQLITE_AUTH":
         return LogError(f"{path}: no permission to read it")
     if name.startswith("SQLITE_FULL"):
         return LogError(f"{path}: no room for SQLite's temporary files; set SQLITE_TMPDIR to a folder that has some")
-    return LogError(f"{path} cannot be read: {error}")
+    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")):
+        return LogError(f"{path} was left half written by a program that ended meanwhile: read it again, or {COPY_IT}")
+    return LogError(f"{path} cannot be read: {safe_text(str(error), longest=300)}")
