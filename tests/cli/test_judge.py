@@ -162,6 +162,95 @@ def test_a_sample_stands_for_the_whole_and_what_passes_is_tried_again(server: Mo
     assert "sampled" in found["report"]["sections"][0]["rows"][0]["estimate"]["flags"]
 
 
+def test_what_fails_for_good_is_left_out_and_asked_again_and_nothing_else_is(server: ModelServer, folder: Path) -> None:
+    trouble = {0: Answer(status=429, headers={"Retry-After": "0"}), 1: Answer(status=500), 2: Answer(cut=True)}
+
+    def never_for_some(asked: Asked, n: int) -> Answer | str:
+        number = int(asked.data["request"].split()[-1])
+        return trouble[number] if number in trouble else every_third_fails(asked, n)
+
+    server.script = never_for_some
+    options = ("--journal", "mine.db", "--until", "2026-11-07")
+    found = judged(server, folder, *options)
+    account, completion = found["judged"], found["report"]["sections"][0]["rows"][0]["estimate"]
+    assert (account["verdicts"], account["failed"], account["from_journal"]) == (5, 3, 0)
+    assert completion["left_out"] == {"failed": 3}
+    assert completion["bounds"] == [4 / 8, 7 / 8]
+    server.script, before = every_third_fails, len(server.asked)
+    account = judged(server, folder, *options)["judged"]
+    assert (account["verdicts"], account["from_journal"], len(server.asked) - before) == (8, 5, 3)
+    assert (folder / "mine.db").exists()
+    assert not (folder / "log.judged.db").exists()
+
+
+# What a team says of itself, and judges from files
+
+
+def test_what_success_is_and_the_tools_reach_the_model(server: ModelServer, folder: Path) -> None:
+    (folder / "tools.json").write_text('{"search": "Finds orders"}', encoding="utf-8")
+    server.script = lambda asked, n: '{"success": true, "corrections": 0, "escalated": false}'
+    own = ("--set", "tools=tools.json", "--set", "tools=refund=Pays back", "--set", "success_definition=It is paid.")
+    versions = {
+        judged(server, folder, "--measure", "outcome", "--sample", "1", *settings)["judged"]["evaluator"]
+        for settings in (own, (), own)
+    }
+    assert (len(versions), len(server.asked)) == (2, 2)
+    for words in ("- search: Finds orders", "- refund: Pays back", "It is paid."):
+        assert [words in asked.system for asked in server.asked] == [True, False]
+
+
+@pytest.fixture
+def saved(folder: Path) -> str:
+    """A judge in a file, as its own model and rubric were saved."""
+    make = (
+        "import dspy; from evalr.dspy import completion_judge; "
+        f"judge = completion_judge(lm=dspy.LM({PRICED!r}, temperature=0.5), instructions='Judge it like an owl.'); "
+        "judge.save('owl.json')"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "DSPY_CACHEDIR": str(folder)}
+    subprocess.run([sys.executable, "-c", make], cwd=folder, env=environment, check=True)
+    return "owl.json"
+
+
+def with_saved(server: ModelServer, saved: str, *options: str, measure: str = "completion") -> list[str]:
+    place = f"http://127.0.0.1:{server.port}/v1"
+    return ["judge", "log.jsonl", "--measure", measure, "--judge", saved, "--api-base", place, *options]
+
+
+def test_a_judge_from_a_file_judges_as_it_was_saved(server: ModelServer, folder: Path, saved: str) -> None:
+    code, _, err = ran(folder, *with_saved(server, saved, "--sample", "3"))
+    assert (code, "Judge 3 of 30 transcripts with owl.json, less than $0.01?" in err) == (2, True)
+    code, out, _ = ran(folder, *with_saved(server, saved, "--sample", "3", "--yes", "--budget", "1"))
+    assert (code, "with owl.json: 3 results: 3 verdicts" in " ".join(out.split())) == (0, True)
+    assert {asked.body["temperature"] for asked in server.asked} == {0.5}
+    assert all("Judge it like an owl." in asked.system for asked in server.asked)
+    code, out, _ = ran(folder, *with_saved(server, saved, "--sample", "3", "--yes", "--json", "--lm", "openai/gpt-4o"))
+    account = json.loads(out)["judged"]
+    assert (account["judge"], account["lm"], account["from_journal"]) == ("owl.json", "openai/gpt-4o", 0)
+    assert "@openai/gpt-4o#" in account["evaluator"]
+
+
+def test_a_judge_from_a_file_that_does_not_fit_is_refused(
+    server: ModelServer, folder: Path, saved: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "prose.json").write_text("an owl", encoding="utf-8")
+    definition = ("--set", "success_definition=It ships.")
+    misfits = [
+        (with_saved(server, saved, measure="outcome"), "owl.json is no judge of 'outcome': it gives TaskCompletion of"),
+        (with_saved(server, saved, measure="shadow"), "owl.json is no judge of pairs"),
+        (with_saved(server, "prose.json"), "prose.json is no saved judge"),
+        (with_saved(server, "nowhere.json"), "nowhere.json cannot be read: No such file"),
+        (with_saved(server, saved, *definition, measure="outcome"), "the judge in owl.json has its own"),
+        (["judge", "log.jsonl", "--measure", "completion"], "give a model with --lm, or a saved judge with --judge"),
+    ]
+    for arguments, message in misfits:
+        assert main([*arguments, "--yes"]) == 2
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n"), message in err) == ("", 1, True), err
+    assert not server.asked
+
+
 # Single answers
 
 

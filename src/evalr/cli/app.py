@@ -221,13 +221,19 @@ def judge(
         str, typer.Option(metavar="NAME", help="What is judged: completion, outcome, …", show_default=False)
     ],
     lm: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="MODEL",
             help="The model, by its client's name: openai/gpt-5-mini. Its key is read from the environment.",
             show_default=False,
         ),
-    ],
+    ] = None,
+    saved: Annotated[
+        str | None,
+        typer.Option(
+            "--judge", metavar="FILE", help="A judge that was saved, with its own model unless --lm names another."
+        ),
+    ] = None,
     api_base: Annotated[
         str | None,
         typer.Option("--api-base", "--base-url", metavar="URL", help="Of a server that speaks as the model's own."),
@@ -275,6 +281,7 @@ def judge(
             log=log,
             measure=measure,
             lm=lm,
+            judge=saved,
             api_base=api_base,
             kind=kind,
             now=_time(now),

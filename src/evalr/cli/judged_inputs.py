@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from evalr.errors import InputError
 from evalr.inputs import Input
 from evalr.logs import Log, find_reader
+from evalr.logs.finding import place_of
 from evalr.measures.measure import Measure
 from evalr.reports.reading import Progress, Reading, Track, share_read
 from evalr.runs import sample, stratified_sample
@@ -53,7 +53,9 @@ class LogInputs:
     seen: int = 0
 
     def __iter__(self) -> Iterator[Input]:
-        log = find_reader(self.path, kind=self.kind).open(Path(self.path), strict=self.strict, **self.reader_settings)
+        log = find_reader(self.path, kind=self.kind).open(
+            place_of(self.path), strict=self.strict, **self.reader_settings
+        )
         track = _Taken(self.measure, self.now)
         reading = Reading([track], now=self.now, since=self.since, until=self.until)
         self.log, self.not_counted, self.kinds = log, reading.left_out, reading.kinds

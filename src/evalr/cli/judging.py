@@ -7,7 +7,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,15 +17,16 @@ from typing import Any
 
 from evalr.cli.judged_inputs import LogInputs, read_sample, sampled_inputs
 from evalr.cli.progress import shown_progress
-from evalr.cli.texts import read_setting
+from evalr.cli.settings import read_settings
 from evalr.errors import InputError, PluginError
 from evalr.estimates.words import choice_words, count_words, plural
 from evalr.evaluators import Evaluator
 from evalr.inputs import Input, resolve_now, utc_now
 from evalr.logs import Stored, find_reader, to_line
+from evalr.logs.finding import scheme_of
 from evalr.logs.log import reader_settings
 from evalr.measures.measure import Measure, installed_measures
-from evalr.measures.ready_judges import judged_measures, ready_judge
+from evalr.measures.ready_judges import ReadyJudge, judged_measures, ready_judge
 from evalr.quoting import quoted, safe_text
 from evalr.reports.fitting import padded, wrapped
 from evalr.reports.report import Report
@@ -47,7 +48,8 @@ class Asked:
 
     log: str
     measure: str
-    lm: str
+    lm: str | None = None
+    judge: str | None = None
     api_base: str | None = None
     kind: str | None = None
     now: datetime | None = None
@@ -66,7 +68,10 @@ class Asked:
 class Plan:
     """What is to be judged, by whom, what it comes to, and where it is kept."""
 
-    lm: str
+    by: str
+    """Who judges, in words: the model, or the file that the judge is in."""
+    lm: str | None
+    judge: str | None
     measure: Measure
     evaluator: Evaluator[Any, Any]
     inputs: LogInputs
@@ -90,7 +95,8 @@ class Plan:
         of = f" of {self.inputs.seen:,}" if self.sampled else ""
         some = f"{ahead.left:,}{of} {self.noun if ahead.left == 1 and not of else plural(self.noun)}"
         known = f" ({ahead.done:,} more in the journal)" if ahead.done else ""
-        return f"Judge {some}{known} with {safe_text(self.lm)}, {_price_words(ahead)}{_bound_words(self.budget)}?"
+        price = f"{_price_words(ahead)}{_bound_words(self.budget)}"
+        return f"Judge {some}{known} with {safe_text(self.by, longest=200)}, {price}?"
 
 
 def planned(asked: Asked) -> Plan:
@@ -106,9 +112,8 @@ def planned(asked: Asked) -> Plan:
     journal, out = _places(asked)
     ready = ready_judge(measure.name)
     own = reader_settings(reader)
-    given = dict(read_setting(text, {**own, **ready.settings}) for text in asked.settings)
-    of_judge = {name: given.get(name, default) for name, default in ready.settings.items()}
-    evaluator = _judge(measure, ready.make(lm=asked.lm, api_base=asked.api_base, **of_judge))
+    given = read_settings(asked.settings, {**own, **ready.settings})
+    evaluator = _judge(measure, _made(ready, asked, given), asked.judge)
     inputs = LogInputs(
         asked.log,
         measure,
@@ -119,7 +124,8 @@ def planned(asked: Asked) -> Plan:
         asked.strict,
         {name: value for name, value in given.items() if name in own},
     )
-    with shown_progress(asked.log) as inputs.progress, _opened(journal) as book:
+    who = _who(asked)
+    with shown_progress(scheme_of(asked.log) or asked.log) as inputs.progress, _opened(journal) as book:
         chosen = sampled_inputs(inputs, size)
         ahead = outlook(evaluator, chosen, journal=book)
     inputs.progress = None
@@ -127,12 +133,14 @@ def planned(asked: Asked) -> Plan:
     if asked.budget is not None and ahead.left:
         if ahead.dearest is None:
             raise InputError(
-                f"--budget needs a price, and none is known of {asked.lm!r}: bound the calls instead, as in --calls 500"
+                f"--budget needs a price, and none is known of {who!r}: bound the calls instead, as in --calls 500"
             )
         # So that a call whose cost remains unknown counts as dear rather than free.
         budget = Budget(calls=asked.calls, cost=asked.budget, ceiling=ahead.dearest)
     return Plan(
+        by=who,
         lm=asked.lm,
+        judge=asked.judge,
         measure=measure,
         evaluator=evaluator,
         inputs=inputs,
@@ -221,14 +229,53 @@ def _judged_measure(name: str) -> Measure:
     return measure
 
 
-def _judge(measure: Measure, evaluator: object) -> Evaluator[Any, Any]:
+def _who(asked: Asked) -> str:
+    if asked.judge is None:
+        return str(asked.lm)
+    return asked.judge if asked.lm is None else f"{asked.judge} by {asked.lm}"
+
+
+def _made(ready: ReadyJudge, asked: Asked, given: Mapping[str, Any]) -> object:
+    """The judge that a model's name, or a file, makes with the settings."""
+    settled = {name: given.get(name, default) for name, default in ready.settings.items()}
+    if asked.judge is None:
+        if asked.lm is None:
+            raise InputError("nobody is named who could judge: give a model with --lm, or a saved judge with --judge")
+        return ready.make(lm=asked.lm, api_base=asked.api_base, **settled)
+    if ready.load is None:
+        raise InputError(f"the judge of {ready.name!r} is in no file: leave --judge out, and give a model with --lm")
+    for name in ready.of_file:
+        if name in given:
+            raise InputError(f"--set {name}: the judge in {asked.judge} has its own, which is part of its rubric")
+        del settled[name]
+    return ready.load(path=asked.judge, lm=asked.lm, api_base=asked.api_base, **settled)
+
+
+def _judge(measure: Measure, evaluator: object, file: str | None) -> Evaluator[Any, Any]:
     """The judge, where it is one of the measure, with its clock read once."""
     if not isinstance(evaluator, Evaluator):
         raise PluginError(f"what is installed as the judge of {measure.name!r} makes no evaluator")
+    if file is not None and not _fits(measure, evaluator):
+        given, reads = evaluator.verdict_type.__name__, _reads(evaluator).__name__
+        raise InputError(
+            f"{file} is no judge of {measure.name!r}: it gives {given} of {reads}, and not {measure.verdict.__name__} "
+            f"of {measure.input.__name__}"
+        )
     if not issubclass(evaluator.verdict_type, measure.verdict):
         raise PluginError(f"what is installed as the judge of {measure.name!r} gives no {measure.verdict.__name__}")
     pin = getattr(evaluator, "pinned", None)
     return evaluator if pin is None else pin()  # the price is of the very questions that are asked
+
+
+def _fits(measure: Measure, evaluator: Evaluator[Any, Any]) -> bool:
+    """Whether it gives the measure's verdicts, and reads what the measure is of."""
+    return issubclass(evaluator.verdict_type, measure.verdict) and issubclass(measure.input, _reads(evaluator))
+
+
+def _reads(evaluator: Evaluator[Any, Any]) -> type[Input]:
+    """The type of input that it reads; any, where it does not say."""
+    reads: type[Input] = getattr(evaluator, "input_type", Input)
+    return reads
 
 
 def _refuse_nothing(inputs: LogInputs) -> None:
@@ -238,8 +285,9 @@ def _refuse_nothing(inputs: LogInputs) -> None:
     kinds = ", ".join(count_words(count, safe_text(kind)) for kind, count in inputs.kinds.items())
     unsplit = "".join(f"; {count:,} could not be split: {error}" for error, count in inputs.unsplit.items())
     left_out = inputs.log.left_out.words() if inputs.log is not None else ""
+    path = inputs.path if inputs.log is None else inputs.log.path  # which has no password, where it is an address
     raise InputError(
-        f"{inputs.path}: a judge of {inputs.measure.name!r} reads {wanted}, and this log has {kinds or 'none'}{unsplit}"
+        f"{path}: a judge of {inputs.measure.name!r} reads {wanted}, and this log has {kinds or 'none'}{unsplit}"
         + (f"; left out: {left_out}" if left_out else "")
     )
 
@@ -267,7 +315,8 @@ def _refuse_hopeless(summary: RunSummary, first: Failure) -> None:
 
 def _places(asked: Asked) -> tuple[Path, Path]:
     """The journal and the file of results: in the current folder, unless named, and never in the log."""
-    log = Path(asked.log)
+    scheme = scheme_of(asked.log)
+    log = Path(scheme or asked.log)  # the rest of an address may hold a password
     name = log.resolve().name
     stem = name if log.is_dir() else Path(name.removesuffix(".gz")).stem
     journal = Path(f"{stem}.judged.db" if asked.journal is None else asked.journal)
@@ -353,7 +402,7 @@ def account_lines(plan: Plan, summary: RunSummary, width: int) -> list[str]:
     """What was done, what was not, and where it is."""
     out, journal = (shlex.quote(safe_text(str(path), longest=1_000)) for path in (plan.out, plan.journal))
     # What a call was expected to cost is no bound that anybody set.
-    entries = [("judged", f"with {safe_text(plan.lm)}: {replace(summary, over_ceiling=0, not_done={})}")]
+    entries = [("judged", f"with {safe_text(plan.by, longest=200)}: {replace(summary, over_ceiling=0, not_done={})}")]
     if plan.sampled:
         entries.append(
             ("sample", f"{plan.outlook.inputs:,} of {count_words(plan.inputs.seen, plan.noun)}, by their ids")
@@ -388,6 +437,7 @@ def judged_dict(plan: Plan, summary: RunSummary) -> dict[str, Any]:
     return {
         "measure": plan.measure.name,
         "lm": plan.lm,
+        "judge": plan.judge,
         "evaluator": f"{plan.evaluator.name}@{plan.evaluator.version}",
         "inputs": plan.outlook.inputs,
         "inputs_in_log": plan.inputs.seen,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -28,12 +28,17 @@ class ReadyJudge:
             the model's own, or None) and the settings as keywords, the evaluator. Keys are for it to find, in the
             environment. Where the evaluator has `expected_cost` and `expected_tokens`, the command says what a run
             comes to before it asks for a yes.
-        settings: what else can be set, with the defaults.
+        settings: what else can be set, with the defaults. One of which the default is a tuple may be set several times.
+        load: given `path` (of a file that holds a judge) and otherwise what `make` is given but for `of_file`, the
+            evaluator; `lm` is None where the file's own model is meant. None where no files hold such judges.
+        of_file: the settings that such a file says itself.
     """
 
     name: str
     make: Callable[..., Evaluator[Any, Any]]
     settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    load: Callable[..., Evaluator[Any, Any]] | None = None
+    of_file: Sequence[str] = ()
 
 
 def judged_measures() -> list[str]:
