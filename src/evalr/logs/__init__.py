@@ -6,19 +6,25 @@ Text from a log is whatever somebody wrote: it is quoted where a message shows i
 from evalr.logs.assignments import read_assignments
 from evalr.logs.finding import find_reader, installed_readers, read
 from evalr.logs.frames import read_frame
+from evalr.logs.further import Further, FurtherLine, ReportTerms, estimate_line, lift_line
 from evalr.logs.jsonl import to_line
 from evalr.logs.log import Item, LeftOut, Log, Reader, Stored
 from evalr.logs.schemas import schemas
 from evalr.quoting import quoted
 
 __all__ = [
+    "Further",
+    "FurtherLine",
     "Item",
     "LeftOut",
     "Log",
     "Reader",
+    "ReportTerms",
     "Stored",
+    "estimate_line",
     "find_reader",
     "installed_readers",
+    "lift_line",
     "quoted",
     "read",
     "read_assignments",

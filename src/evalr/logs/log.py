@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 from evalr.errors import LogError, RecordError
 from evalr.estimates.words import plural
 from evalr.inputs import Input
+from evalr.logs.further import Further, ReportTerms
 from evalr.verdicts import Result
 
 PLACES = 3
@@ -155,6 +156,13 @@ class Log:
             raise LogError(f"{self.path}: a log is read once, as a stream; open it again with evalr.logs.read")
         self._begun = True
         return self.items(self)
+
+    def prepare(self, terms: ReportTerms) -> None:
+        """What a report calls before it reads the log, where it will ask for `further` sections afterwards."""
+
+    def further(self) -> Sequence[Further]:
+        """Sections that the reader adds to the report, once the log has been read; none unless it overrides this."""
+        return ()
 
     def skip(self, reason: str, place: str) -> None:
         """Leave out one record that cannot be used.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from evalr.estimates.display import Line, line, paragraph, shown, table
+from evalr.logs.further import Further
 from evalr.reports.wording import (
     account_words,
     closing_sentences,
@@ -28,8 +29,17 @@ def page(report: Report) -> str:
     return shown(
         paragraph(" · ".join(header_words(report))),
         table("", report.level, rows),
+        *(table("", report.level, _further_rows(each), caption=each.title) for each in report.further),
         *(paragraph(text) for text in below if text),
     )
+
+
+def _further_rows(section: Further) -> Iterator[Line | str]:
+    for each in section.lines:
+        if isinstance(each, str):
+            yield each
+        else:
+            yield Line(each.title, each.value, each.interval, asides=tuple(each.notes), within=each.within)
 
 
 def _rows(section: Section) -> Iterator[Line | str]:

@@ -18,6 +18,7 @@ from evalr.estimates.interval import tail
 from evalr.estimates.words import choice_words, count_words, plural, window_words
 from evalr.inputs import Clock, check_window, resolve_now, utc_now
 from evalr.logs.finding import find_reader, place_of
+from evalr.logs.further import Further, ReportTerms
 from evalr.logs.log import LeftOut, Log, reader_settings
 from evalr.measures.measure import REPORT_OPTIONS, Measure, installed_measures
 from evalr.measures.ready_judges import judged_measures
@@ -117,6 +118,7 @@ class Report:
         repaired: as the reader says.
         attributes: what the log can be grouped by.
         broken: measures that cannot be loaded, and why.
+        further: sections that the log's reader adds, where all measures were asked for.
     """
 
     path: str | None
@@ -146,6 +148,7 @@ class Report:
     repaired: Mapping[str, int]
     attributes: tuple[str, ...]
     broken: Mapping[str, str]
+    further: tuple[Further, ...] = ()
 
     @property
     def rows(self) -> list[Row]:
@@ -226,6 +229,7 @@ class Report:
             "lift": None if self.lift is None else list(self.lift),
             "cluster": self.cluster,
             "sections": [section.to_dict() for section in self.sections],
+            "further": {each.name: dict(each.data) for each in self.further},
             "broken_measures": dict(self.broken),
         }
 
@@ -290,6 +294,9 @@ def report(
     asked = Asked(window, now, since, until, by, cluster, measures, settings)
     given, reading, broken = begin(log, asked, kind=kind, strict=strict)
     source = given if isinstance(given, Log) else None
+    adds = source is not None and measures is None
+    if source is not None and adds:
+        source.prepare(ReportTerms(reading.now, since, until, level, randomised))
     reading.read(given, progress)
     records = sum(reading.kinds.values()) + reading.results if source is None else source.records
     if progress is not None:
@@ -323,6 +330,7 @@ def report(
         repaired={} if source is None else dict(source.repaired),
         attributes=tuple(sorted(reading.attributes)),
         broken=broken,
+        further=tuple(source.further()) if source is not None and adds else (),
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from evalr.estimates.estimate import Estimate
 from evalr.estimates.lift import Lift
 from evalr.estimates.words import interval_words, value_words
+from evalr.logs.further import Further
 from evalr.quoting import safe_text
 from evalr.reports.fitting import cells, packed, padded, shortened, wrapped
 from evalr.reports.matrix import matrix
@@ -72,14 +73,33 @@ def screen(report: Report, *, width: int, color: bool) -> str:
     ]
     footer = [style(DIM, line) for line in wrapped(footer_words(report), width, rest="")]
     rankings = [_ranking(ranked, width, style) for section in report.sections for ranked in section.rankings]
-    blocks = [packed(header_words(report), width), _table(report, width, style), *rankings, [*account, *footer]]
+    further = [_further(each, width, style) for each in report.further]
+    table = _table(report, width, style)
+    blocks = [packed(header_words(report), width), table, *rankings, *further, [*account, *footer]]
     return "\n\n".join(text for block in blocks if (text := "\n".join(block)))
 
 
 def _table(report: Report, width: int, style: Style) -> Iterator[str]:
     parts = [part for section in report.sections for part in _parts(section, None if report.by else width)]
     parts += [Line(title, notes=reason) for title, reason in empty_words(report.sections, shell=True)]
-    parts = _without_gap_at_end(parts)
+    yield from _aligned(_without_gap_at_end(parts), width, style)
+
+
+def _further(section: Further, width: int, style: Style) -> Iterator[str]:
+    """A section of the log's reader, under its title."""
+    yield from (style(BOLD, line) for line in wrapped(safe_text(section.title), width, rest=""))
+    parts: list[Line | Note | Block] = []
+    for each in section.lines:
+        if isinstance(each, str):
+            parts.append(Note(safe_text(each, longest=500)))
+        else:
+            title = shortened(safe_text(each.title), LONGEST_GROUP)
+            notes = " · ".join(safe_text(note, longest=300) for note in each.notes)
+            parts.append(Line(f"  {title}" if each.within else title, each.value, each.interval, notes))
+    yield from _aligned(parts, width, style)
+
+
+def _aligned(parts: list[Line | Note | Block], width: int, style: Style) -> Iterator[str]:
     lines = [part for part in parts if isinstance(part, Line)]
     columns = (
         max((cells(line.title) for line in lines), default=0),

@@ -1,0 +1,75 @@
+"""Further sections: what a log's reader says of a log beside the measures, in a report and on its screen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from evalr.estimates.estimate import Estimate
+from evalr.estimates.lift import Lift
+from evalr.estimates.words import interval_words, value_words
+
+
+class ReportTerms(NamedTuple):
+    """What a report is asked for, as far as it bears on further sections.
+
+    Attributes:
+        now: the reading time.
+        since: begins the period.
+        until: ends it; what began exactly then is outside.
+        level: of all intervals.
+        randomised: whether the caller says that arms were assigned at random.
+    """
+
+    now: datetime
+    since: datetime | None
+    until: datetime | None
+    level: float
+    randomised: bool
+
+
+class FurtherLine(NamedTuple):
+    """One line of a further section: what it is about, its number, its interval, and what stands beside them.
+
+    Texts are shown with escapes for whatever could steer a terminal or a page.
+    """
+
+    title: str
+    value: str = ""
+    interval: str = ""
+    notes: Sequence[str] = ()
+    within: bool = False
+    """Whether it is a part of the line above."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Further:
+    """A section that a reader adds to the report on its log.
+
+    Attributes:
+        name: its name in `Report.further` and in JSON; unlike any other's of the log.
+        title: what stands above it.
+        lines: what it says; a text is a note on those above.
+        data: everything that it says, in plain types that JSON takes.
+    """
+
+    name: str
+    title: str
+    lines: Sequence[FurtherLine | str]
+    data: Mapping[str, Any]
+
+
+def estimate_line(title: str, estimate: Estimate, *, within: bool = False, notes: Sequence[str] = ()) -> FurtherLine:
+    """The line of an estimate; `notes` come after its own."""
+    value = value_words(estimate.value, estimate.unit)
+    interval = interval_words(estimate.low, estimate.high, estimate.unit)
+    return FurtherLine(title, value, interval, (*estimate.notes(), *notes), within)
+
+
+def lift_line(title: str, lift: Lift, *, within: bool = True) -> FurtherLine:
+    """The line of the difference between two arms."""
+    found = lift.difference
+    value, interval = value_words(found.value, found.unit), interval_words(found.low, found.high, found.unit)
+    return FurtherLine(title, value, interval, tuple(lift.beside()), within)
