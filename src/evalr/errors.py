@@ -23,6 +23,14 @@ class FieldTypeError(InputError):
     """A verdict type has a field of a type that no score, judge or report could read."""
 
 
+class ExperimentConflictError(InputError):
+    """A retrieval experiment cannot be started, stopped or assigned to: another one, or its own past, is in the way."""
+
+
+class RegistryError(EvalrError):
+    """The file that retrieval experiments are kept in is missing, is another file, or cannot be read or written."""
+
+
 class JournalError(EvalrError):
     """A journal of a run cannot be opened, read or written; what was acknowledged before is still in it.
 

@@ -8,6 +8,7 @@ from evalr_reflexio import (
     CustomerOutcomeRow,
     Experiment,
     ExperimentArms,
+    ExperimentRegistry,
     Fetched,
     GradingState,
     InteractionRow,
@@ -23,6 +24,7 @@ from evalr_reflexio import (
     Store,
     TagArms,
     ToolUse,
+    UserArm,
     arm_of_tag,
     arms_of,
     assign_arm,
@@ -55,6 +57,9 @@ __all__ = [
     "arms_of",
     "assign_arm",
     "assignments",
+    # retrieval experiments
+    "ExperimentRegistry",
+    "UserArm",
     # what they hold
     "Config",
     "CustomerOutcomeRow",

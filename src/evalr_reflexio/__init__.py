@@ -20,6 +20,7 @@ from evalr_reflexio.fetching import Fetched, fetch, fetch_sync
 from evalr_reflexio.noticed import Noticed
 from evalr_reflexio.places import open_store
 from evalr_reflexio.reader import ReflexioLog, config_for, reader
+from evalr_reflexio.registry import ExperimentRegistry, UserArm
 from evalr_reflexio.rows import (
     CustomerOutcomeRow,
     GradingState,
@@ -54,6 +55,9 @@ __all__ = [
     "arms_of",
     "assign_arm",
     "assignments",
+    # retrieval experiments
+    "ExperimentRegistry",
+    "UserArm",
     # what they hold
     "Config",
     "CustomerOutcomeRow",

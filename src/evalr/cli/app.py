@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from evalr.cli.endings import STOPPED, UNUSABLE, QuietGroup
+from evalr.cli.output import has_color, print_lines, screen_width
 from evalr.cli.settings import SettingCommand, read_settings, setting_defaults
 from evalr.cli.texts import read_arms, read_length, read_time
 from evalr.errors import InputError
@@ -304,13 +304,13 @@ def judge(
         kept = safe_text(str(plan.journal), longest=1_000)
         print(f"evalr: stopped; what was judged is in {kept}, and the same command asks only the rest", file=sys.stderr)
         raise
-    lines = account_lines(plan, summary, _width())
+    lines = account_lines(plan, summary, screen_width())
     fields: dict[str, Any] = {"judged": judged_dict(plan, summary), "report": None}
     if summary.results:
         found = report_of(plan)
-        lines = [found.text(width=_width(), color=_color()), "", *lines]
+        lines = [found.text(width=screen_width(), color=has_color()), "", *lines]
         fields["report"] = found.to_dict()
-    _print_lines(lines, fields, json=json)
+    print_lines(lines, fields, json=json)
 
 
 @app.command(epilog=ENDINGS)
@@ -357,7 +357,7 @@ def compare(
         mix_datasets=mix_datasets,
     )
     gate = found.gate(*gates) if gates else None
-    _print_lines(comparison_lines(found, gate), comparison_dict(found, gate), json=json)
+    print_lines(comparison_lines(found, gate), comparison_dict(found, gate), json=json)
     if gate is not None:
         raise typer.Exit(gate.code)
 
@@ -430,7 +430,7 @@ def power(
         cv=cv,
         measured=measured,
     )
-    _print_lines(plan_lines(plan, _width()), plan_dict(plan), json=json)
+    print_lines(plan_lines(plan, screen_width()), plan_dict(plan), json=json)
 
 
 @app.command(epilog="Exit codes: 0 no mismatch, 1 a mismatch, 2 misuse or nothing that can be checked.")
@@ -474,7 +474,7 @@ def srm(
         user_column=user_column,
         arm_column=arm_column,
     )
-    _print_lines(checked_lines(checked, _width()), checked_dict(checked), json=json)
+    print_lines(checked_lines(checked, screen_width()), checked_dict(checked), json=json)
     raise typer.Exit(checked.code)
 
 
@@ -525,7 +525,7 @@ def demo(
     """Measure a sample log and a sample repository of which the truth is known."""
     from evalr.cli.demo import show_demo
 
-    show_demo(write, repository, seed, color=_color(), width=_width())
+    show_demo(write, repository, seed, color=has_color(), width=screen_width())
 
 
 def _report(
@@ -571,29 +571,4 @@ def _print_report(found: Report, *, json: bool) -> None:
 
         print(dumps(found.to_dict(), indent=2, allow_nan=False))
     else:
-        print(found.text(width=_width(), color=_color()))
-
-
-def _print_lines(lines: Iterable[str], fields: dict[str, Any], *, json: bool) -> None:
-    if json:
-        from json import dumps
-
-        print(dumps(fields, indent=2, allow_nan=False))
-    else:
-        print("\n".join(lines))
-
-
-def _width() -> int:
-    """Of the terminal, between what a table needs and what an eye follows; 100 where there is none."""
-    if not sys.stdout.isatty():
-        return 100
-    from shutil import get_terminal_size
-
-    return min(max(get_terminal_size().columns, 60), 120)
-
-
-def _color() -> bool:
-    """Whether stdout shows bold and dim, and nobody said not to (no-color.org)."""
-    from os import environ
-
-    return sys.stdout.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+        print(found.text(width=screen_width(), color=has_color()))

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
+from evalr.cli.added import OpenGroup
 from evalr.errors import EvalrError
 from evalr.estimates import gates
 from evalr.quoting import safe_text
@@ -48,7 +48,7 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-class QuietGroup(TyperGroup):
+class QuietGroup(OpenGroup):
     """The command, ending with a line on stderr and an exit code where something goes wrong."""
 
     def invoke(self, ctx: Any) -> Any:

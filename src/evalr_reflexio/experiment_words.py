@@ -1,0 +1,53 @@
+"""Retrieval experiments as the command prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from evalr.errors import InputError
+from evalr.estimates.words import number_words
+from evalr.quoting import quoted, safe_text
+from evalr_reflexio.config import Experiment
+from evalr_reflexio.registry import UserArm, experiment_fields
+
+
+def read_percentage(text: str) -> float:
+    """`10` or `10%` as 10.0."""
+    try:
+        return float(text.removesuffix("%"))
+    except ValueError:
+        raise InputError(f"--holdout {quoted(text)}: write the percentage of users, as 10") from None
+
+
+def experiment_line(experiment: Experiment) -> str:
+    """`support-agent-2026-08: active since 2026-08-01 09:00 UTC, 10% held out`."""
+    held_out = (
+        "" if experiment.holdout_percentage is None else f", {number_words(experiment.holdout_percentage)}% held out"
+    )
+    started, ended = experiment.started_at, experiment.ended_at
+    when = "" if started is None else f"{started:%Y-%m-%d %H:%M}"
+    words = f"active since {when} UTC" if ended is None else f"{when} to {ended:%Y-%m-%d %H:%M} UTC"
+    return f"{safe_text(experiment.id, longest=200)}: {words}{held_out}"
+
+
+def list_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
+    """The active one, marked, and all others."""
+    if not experiments:
+        yield "no experiments"
+    for each in experiments:
+        yield f"{'*' if each.ended_at is None else ' '} {experiment_line(each)}"
+
+
+def list_fields(experiments: Sequence[Experiment]) -> dict[str, Any]:
+    """The same in plain types, as Reflexio's HTTP API answers it."""
+    active = next((each for each in experiments if each.ended_at is None), None)
+    return {
+        "active_experiment": None if active is None else dict(experiment_fields(active)),
+        "experiments": [dict(experiment_fields(each)) for each in experiments],
+    }
+
+
+def arm_fields(arm: UserArm) -> dict[str, Any]:
+    """An assignment in plain types."""
+    return {"user": arm.user, "experiment_id": arm.experiment, "arm": arm.arm, "retrieves": arm.retrieves}
