@@ -91,11 +91,15 @@ Script = Callable[[Asked, int], Answer | str]
 
 @dataclass
 class ModelServer:
-    """Answers the n-th request (from 1) with `script(asked, n)`; a text is an answer as it is."""
+    """Answers the n-th request (from 1) with `script(asked, n)`; a text is an answer as it is.
+
+    With `together`, the first answers wait until so many requests are there at once, or for twenty seconds.
+    """
 
     script: Script = lambda asked, n: Answer()
     port: int = 0
     asked: list[Asked] = field(default_factory=list)
+    together: int = 0
     at_once: int = 0
     most_at_once: int = 0
 
@@ -118,6 +122,8 @@ class ModelServer:
                 self.at_once += 1
                 self.most_at_once = max(self.most_at_once, self.at_once)
                 await asyncio.sleep(answer.delay)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._gathered(), timeout=20)
                 self.at_once -= 1
                 if answer.cut:
                     break
@@ -127,6 +133,10 @@ class ModelServer:
                 writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
                 await writer.drain()
         writer.close()
+
+    async def _gathered(self) -> None:
+        while self.most_at_once < self.together:
+            await asyncio.sleep(0.01)
 
 
 @contextmanager

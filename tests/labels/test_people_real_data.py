@@ -32,6 +32,13 @@ GPT_35 = {
 }  # fmt: skip
 
 
+# The same of PandaLM-7B, of which all could be read; its agreement was published as 66.77%.
+PANDALM_7B = {
+    ("2", "2"): 337, ("1", "1"): 298, ("0", "1"): 40, ("1", "2"): 100, ("0", "2"): 35, ("2", "1"): 84,
+    ("0", "0"): 32, ("1", "0"): 35, ("2", "0"): 38,
+}  # fmt: skip
+
+
 def about(name: str, repeat: int | None = None) -> About:
     return About("exchange", name, repeat=repeat)
 
@@ -64,6 +71,18 @@ def test_three_figures_of_one_judge_by_what_becomes_of_answers_that_cannot_be_re
     as_ties = [judged(str(n), "0" if judge == "garbage" else judge, "gpt-3.5") for n, (judge, _) in enumerate(pairs)]
     assert counts(agreement(as_ties, labels), "accuracy") == (710, 999)
     assert round(100 * 710 / 999, 2) == 71.07
+
+
+def test_a_judge_of_which_all_could_be_read_agrees_as_published() -> None:
+    pairs = [pair for pair, n in PANDALM_7B.items() for _ in range(n)]
+    assert Counter(people for _, people in pairs) == Counter({"0": 105, "1": 422, "2": 472})
+    assert Counter(people for (_, people), n in GPT_35.items() for _ in range(n)) == Counter(
+        {"0": 105, "1": 422, "2": 472}
+    )
+    labels = [said(str(n), people) for n, (_, people) in enumerate(pairs)]
+    found = agreement([judged(str(n), judge, "pandalm-7b") for n, (judge, _) in enumerate(pairs)], labels)
+    assert counts(found, "answered alike") == counts(found, "accuracy") == (667, 999)
+    assert round(100 * 667 / 999, 2) == 66.77
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +132,13 @@ def test_judges_of_pandalm_agree_as_known_and_less_than_people(
     assert (field.tied, found.labellers) == (0, {"p0": 500, "p1": 500, "p2": 500})
     assert field["people"].value > 0.9  # type: ignore[operator]
     assert field["judge - people"].high < -0.15  # type: ignore[operator]
+
+
+def test_most_of_three_people_of_pandalm_say_what_is_known(pandalm: list[dict[str, Any]]) -> None:
+    assert Counter(str(row["majority"]) for row in pandalm) == Counter({"0": 57, "1": 206, "2": 237})
+    labels = [said(str(row["id"]), str(row["people"][k]), f"p{k}") for row in pandalm for k in range(3)]
+    most = [judged(str(row["id"]), str(row["majority"]), "most") for row in pandalm]
+    assert counts(agreement(most, labels), "accuracy") == (500, 500)
 
 
 PARTS = {"Natural": "LLMBar/Natural", "Neighbor": "LLMBar/Adversarial/Neighbor", "Manual": "LLMBar/Adversarial/Manual"}
