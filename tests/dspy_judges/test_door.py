@@ -59,3 +59,15 @@ def test_a_module_of_ours_named_dspy_is_not_the_library() -> None:
 def test_importing_evalr_imports_no_dspy() -> None:
     code = "import sys, evalr, evalr.measures, evalr.runs, evalr.labels; sys.exit('dspy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
+
+
+def test_it_imports_no_more_of_evalr_than_a_judge_needs() -> None:
+    """Comparing with people, running and reports are imported when they are asked for."""
+    code = "import sys, evalr.dspy; print(*sorted(name for name in sys.modules if name.startswith('evalr.')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    loaded = set(done.stdout.split())
+    rooms = {name.split(".")[1] for name in loaded}
+    assert not rooms & {"runs", "reports", "bulk", "cli", "testing", "logs"}, rooms
+    assert {name for name in loaded if name.startswith("evalr.labels.")} <= {
+        f"evalr.labels.{name}" for name in ("datasets", "examples", "files", "lines", "splits", "subjects")
+    }
