@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -282,6 +283,26 @@ def test_exchanges_and_learnings_of_one_log_are_judged_and_reported(
     assert main(["report", str(folder / "log.learning.jsonl")]) == 0
     out = capsys.readouterr().out
     assert re.search(r"net learning impact +\+20\.0%", out), out
+
+
+@pytest.mark.parametrize(("size", "most"), [("40", 45), ("25%", 60), ("1", 8)])
+def test_a_sample_of_learnings_takes_whole_responses(size: str, most: int, server: ModelServer, folder: Path) -> None:
+    """Of a part of its learnings nobody could tell what they did to a response together."""
+    lines, of_each = [], {}
+    for response in range(40):
+        user, of_each[response] = f"u{response % 20}", 1 + response % 8
+        for learning in range(of_each[response]):
+            use = {"response_id": f"r{response % 4}", "session": f"s{response}", "learning_id": f"l{learning}"}
+            lines.append({"user": user, "message": "m", "response": "r", "learning": "know", **use})
+    (folder / "log.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    server.script = lambda asked, n: '{"relevant": true, "impact": "positive"}'
+    account = judged(server, folder, "--measure", "learning", "--sample", size)["judged"]
+    abouts = [json.loads(line)["about"] for line in (folder / "log.learning.jsonl").read_text().splitlines()]
+    drawn = Counter(int(about["session"][1:]) for about in abouts)
+    assert drawn == {response: of_each[response] for response in drawn}
+    assert 0 < len(abouts) == account["verdicts"] <= most
+    share = 0.25 if size == "25%" else len(drawn) / 40
+    assert {about["weight"] for about in abouts} == {1 / share}
 
 
 # When it is stopped, or nothing works

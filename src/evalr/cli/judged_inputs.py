@@ -6,15 +6,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from hashlib import blake2b
+from json import dumps
 from typing import Any
 
 from evalr.errors import InputError
-from evalr.inputs import Input
+from evalr.inputs import About, Input
 from evalr.logs import Log, find_reader
 from evalr.logs.finding import place_of
 from evalr.measures.measure import Measure
 from evalr.reports.reading import Progress, Reading, Track, share_read
 from evalr.runs import sample, stratified_sample
+from evalr.runs.sampling import weighed
+from evalr.summaries.keys import UnitOf
 
 PROGRESS_EVERY = 500
 
@@ -101,13 +105,25 @@ def read_sample(text: str) -> float:
     return rate
 
 
+def drawn_whole(measure: Measure) -> UnitOf | None:
+    """What a sample of a measure's inputs takes as a whole, since its summaries fold it; None where that is nothing."""
+    units = (summary.per for summary in measure.summaries(**measure.settings))
+    return next((unit for unit in units if isinstance(unit, UnitOf)), None)
+
+
 def sampled_inputs(inputs: LogInputs, size: float | None) -> LogInputs | _Share | tuple[Input, ...]:
-    """Those that are judged, chosen by their ids: the same ones whenever the log is read, each with its weight."""
+    """Those that are judged, chosen by their ids: the same ones whenever the log is read, each with its weight.
+
+    Where units are drawn whole, the inputs are about as many as asked for.
+    """
+    unit = drawn_whole(inputs.measure)
     if size is None:
         return inputs
-    if isinstance(size, int):
+    if not isinstance(size, int):
+        return _Share(inputs, size, unit)
+    if unit is None:
         return stratified_sample(inputs, lambda _: "all", n=size).inputs
-    return _Share(inputs, size)
+    return _whole_units(inputs, unit, size)
 
 
 @dataclass(frozen=True)
@@ -116,6 +132,23 @@ class _Share:
 
     inputs: LogInputs
     rate: float
+    unit: UnitOf | None
 
     def __iter__(self) -> Iterator[Input]:
-        return sample(self.inputs, self.rate)
+        unit = self.unit
+        return sample(self.inputs, self.rate, key=None if unit is None else lambda about: _spelled(unit, about))
+
+
+def _whole_units(inputs: LogInputs, unit: UnitOf, size: int) -> tuple[Input, ...]:
+    sizes = Counter(_spelled(unit, given.about()) for given in inputs)
+    if not sizes:
+        return ()
+    # How many is settled before any is drawn, or large units would be drawn less often than others.
+    count = max(1, min(size * len(sizes) // sizes.total(), len(sizes)))
+    drawn = set(sorted(sizes, key=lambda name: blake2b(name.encode(), digest_size=16).digest())[:count])
+    factor = len(sizes) / count
+    return tuple(weighed(given, factor) for given in inputs if _spelled(unit, given.about()) in drawn)
+
+
+def _spelled(unit: UnitOf, about: About) -> str:
+    return dumps(unit.read(about), ensure_ascii=True, default=str)

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from evalr.cli.judged_inputs import LogInputs, read_sample, sampled_inputs
+from evalr.cli.judged_inputs import LogInputs, drawn_whole, read_sample, sampled_inputs
 from evalr.cli.progress import shown_progress
 from evalr.cli.settings import read_settings
 from evalr.errors import InputError, PluginError
@@ -404,9 +404,9 @@ def account_lines(plan: Plan, summary: RunSummary, width: int) -> list[str]:
     # What a call was expected to cost is no bound that anybody set.
     entries = [("judged", f"with {safe_text(plan.by, longest=200)}: {replace(summary, over_ceiling=0, not_done={})}")]
     if plan.sampled:
-        entries.append(
-            ("sample", f"{plan.outlook.inputs:,} of {count_words(plan.inputs.seen, plan.noun)}, by their ids")
-        )
+        unit = drawn_whole(plan.measure)
+        by = "by their ids" if unit is None else f"as whole {plural(safe_text(unit.noun))}"
+        entries.append(("sample", f"{plan.outlook.inputs:,} of {count_words(plan.inputs.seen, plan.noun)}, {by}"))
     for reason, count in summary.not_done.items():
         rest = "what was judged came first in the log and is no sample of it (--sample draws one)"
         entries.append(("not done", f"{count:,}: {safe_text(reason)}; {rest}; the same command goes on"))
