@@ -39,7 +39,8 @@ class Transform(BaseModel):
         description: what it makes, in a sentence.
         input_kind: what its texts show.
         format: how turns are written, where a text is more than the words of one turn.
-        max_tokens: how long a text may be, at four characters a token; None is as long as a text may be at all.
+        max_tokens: how long a text may be, at four characters a token, and 16 or more; None is as long as a text
+            may be at all.
         may_cut: whether what is too long is cut, oldest first; otherwise such a row fails with `input_too_long`.
         include_user_messages: of the turns around the target, whether people's are shown.
         include_assistant_messages: the same of agents'.
@@ -64,7 +65,7 @@ class Transform(BaseModel):
     description: str = ""
     input_kind: InputKind
     format: Format = "plain_transcript"
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_tokens: Annotated[int, Field(ge=16)] | None = None
     may_cut: bool = True
     include_user_messages: bool = True
     include_assistant_messages: bool = True
