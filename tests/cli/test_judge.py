@@ -309,21 +309,22 @@ def test_a_sample_of_learnings_takes_whole_responses(size: str, most: int, serve
 
 
 def test_stopped_or_killed_it_asks_only_the_rest(server: ModelServer, folder: Path) -> None:
+    kept = ("--journal", "mine.db")
     server.script = lambda asked, n: Answer(GOOD, delay=0.1)
-    stopped = begun(folder, command(server, "--yes", "--concurrency", "1"))
+    stopped = begun(folder, command(server, "--yes", "--concurrency", "1", *kept))
     waited_for(server, 4)
     stopped.send_signal(signal.SIGINT)
     code, out, err = ended(stopped)
     assert (code, out) == (130, "")
-    assert err == "evalr: stopped; what was judged is in log.judged.db, and the same command asks only the rest\n"
+    assert err == "evalr: stopped; what was judged is in mine.db, and the same command asks only the rest\n"
     before = len(server.asked)
-    killed = begun(folder, command(server, "--yes", "--concurrency", "1"))
+    killed = begun(folder, command(server, "--yes", "--concurrency", "1", *kept))
     waited_for(server, before + 4)
     killed.kill()
     killed.communicate(timeout=10)
     assert not (folder / "log.completion.jsonl").exists()
     server.script = lambda asked, n: GOOD
-    found = judged(server, folder)["judged"]
+    found = judged(server, folder, *kept)["judged"]
     assert (found["verdicts"], found["failed"], found["not_done"]) == (30, 0, {})
     assert found["from_journal"] >= 5
     assert len(server.asked) <= 32  # one call was in flight at each end
