@@ -41,8 +41,16 @@ class Evaluator(Protocol[I_contra, V_co]):
 
     # What an evaluator may have beside these, and runs ask for: `input_type` (what it reads), `pending` (of a verdict's
     # value, whether it is too soon to tell), `as_of` (of an input, the reading time that the answer depends on),
-    # `pinned` (the same evaluator with its clock read once), `expected_tokens` (of an input, for limits) and
-    # `expected_cost` (of an input, US dollars or None, for a price in advance).
+    # `pinned` (the same evaluator with its clock read once), `expected_tokens` (of an input, for limits),
+    # `expected_calls` (of an input, the most calls that one evaluation makes, for budgets; 1 where it does not say),
+    # `expected_cost` (of an input, US dollars or None, for a price in advance) and `made_with` (the subjects that it
+    # was trained with, for an evaluator that asks it of something without an id).
+
+
+def calls_of(evaluator: Evaluator[Any, Any], given: Input) -> int:
+    """The most calls that one evaluation of an input makes, as far as the evaluator says; else 1."""
+    expected = getattr(evaluator, "expected_calls", None)
+    return 1 if expected is None else int(expected(given))
 
 
 @dataclass(frozen=True)
@@ -94,6 +102,10 @@ class FunctionEvaluator(Generic[I, V]):
         if self.now is None:
             return None
         return reading_time(given, self.now if isinstance(self.now, datetime) else resolve_now(self.now))
+
+    def expected_calls(self, given: I, /) -> int:
+        """What is computed in place calls nobody; any other function may."""
+        return 0 if self.inline else 1
 
     async def evaluate(self, given: I, /) -> Result[V]:
         """The result for one input."""
@@ -268,6 +280,10 @@ class Fallback(Generic[I, V]):
     def expected_tokens(self, given: I, /) -> int:
         """The most that any of them expects of one call."""
         return max((expected(given) for expected in self._parts("expected_tokens")), default=0)
+
+    def expected_calls(self, given: I, /) -> int:
+        """The calls of all of them, which may all be asked."""
+        return sum(calls_of(evaluator, given) for evaluator in self.evaluators)
 
     def _parts(self, name: str) -> list[Callable[[Any], Any]]:
         """What those evaluators that have an optional part of this name call by it."""

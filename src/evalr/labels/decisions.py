@@ -183,6 +183,10 @@ class DecisionEvaluator(Generic[I, V]):
         known = [float(cost) for cost in costs if cost is not None]
         return sum(known) if len(known) == len(costs) else None
 
+    def expected_calls(self, given: I, /) -> int:
+        """One of each classifier, but of those that cost nothing."""
+        return sum(getattr(classifier, "cost_per_text", None) != 0 for classifier in self.classifiers.values())
+
     def value_of(self, name: str, label: str) -> Any:
         """The value of a field that a label of its classifier stands for."""
         return self._values[name][label]

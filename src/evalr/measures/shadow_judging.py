@@ -10,13 +10,13 @@ from typing import Any, Literal, NamedTuple
 
 from evalr.background import run_sync
 from evalr.errors import InputError, error_words
-from evalr.evaluators import Evaluator
+from evalr.evaluators import Evaluator, calls_of
 from evalr.input_fields import without_lone_surrogates
 from evalr.inputs import Exchange, Pair, Side
 from evalr.measures.shadow import Preference, ShadowWin, Winner
 from evalr.quoting import safe_text
 from evalr.summaries.keys import group_reader
-from evalr.verdicts import Failure, HandOff, Result, Verdict
+from evalr.verdicts import TRAINED_ON, Failure, HandOff, Result, Verdict, is_trained_on
 
 Orders = Literal["random", "both"]
 
@@ -78,18 +78,25 @@ class ShadowEvaluator:
         read = getattr(self.judge, "as_of", None)
         return None if read is None else read(_pair(given, "served"))
 
+    @property
+    def _times(self) -> int:
+        """How often the judge is asked of one exchange."""
+        return 2 if self.orders == "both" else 1
+
+    def expected_calls(self, given: Exchange, /) -> int:
+        """The judge's calls for one exchange: those of both orders where it is asked of both."""
+        return self._times * calls_of(self.judge, _pair(given, "served"))
+
     def expected_tokens(self, given: Exchange, /) -> int:
         """What the judge expects of all the calls for one exchange."""
         expected = getattr(self.judge, "expected_tokens", None)
-        calls = 2 if self.orders == "both" else 1
-        return 0 if expected is None else calls * expected(_pair(given, "served"))
+        return 0 if expected is None else self._times * expected(_pair(given, "served"))
 
     def expected_cost(self, given: Exchange, /) -> float | None:
         """What the judge expects all the calls for one exchange to cost, in US dollars; None where it does not know."""
         expected = getattr(self.judge, "expected_cost", None)
         cost = None if expected is None else expected(_pair(given, "served"))
-        calls = 2 if self.orders == "both" else 1
-        return None if cost is None else calls * cost
+        return None if cost is None else self._times * cost
 
     async def evaluate(self, given: Exchange, /) -> Result[ShadowWin]:
         """The result for one exchange. Its latency and cost are those of all the calls that were made."""
@@ -115,11 +122,23 @@ class ShadowEvaluator:
             "cost": _total([each.result.cost for each in asked]),
             "as_of": asked[-1].result.as_of,
         }
-        return _combined(asked, {"longer": longer, "treatment": treatment}, stamp)
+        result = _combined(asked, {"longer": longer, "treatment": treatment}, stamp)
+        if isinstance(result, Verdict) and not is_trained_on(result) and self._was_trained_on(given):
+            return replace(result, flags=(*result.flags, TRAINED_ON))
+        return result
 
     def evaluate_sync(self, given: Exchange, /) -> Result[ShadowWin]:
         """As `evaluate`, from code that cannot await, in a notebook too; see `run_sync`."""
         return run_sync(self.evaluate(given))
+
+    def _was_trained_on(self, given: Exchange) -> bool:
+        """Whether the judge was made with this exchange, or with a pair by the same names.
+
+        The judge itself cannot tell: the pair that it is shown has no id.
+        """
+        own = given.about().subject
+        made_with = getattr(self.judge, "made_with", ())
+        return own is not None and (own in made_with or (Pair.kind, *own[1:]) in made_with)
 
     def _order(self, given: Exchange) -> tuple[Side, ...]:
         """The sides to show first, one for each call."""

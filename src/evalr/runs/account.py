@@ -26,7 +26,7 @@ class RunSummary:
         skipped: results that are skips.
         handed_off: results that are hand-offs.
         from_journal: of all results, those that the journal had already.
-        calls: calls that were made.
+        calls: calls that were made. Those of an evaluator that may make several for one input are counted as that many.
         retried: of the calls, those that were another try of an item.
         timed_out: items whose time was up; they are among the failed.
         in_doubt: calls of earlier runs that were in flight when these died, and that this run has repeated.
@@ -71,10 +71,10 @@ class RunSummary:
         self.pending += pending
         self.from_journal += stored
 
-    def count_cost(self, cost: float | None) -> None:
-        """Count what one call cost."""
+    def count_cost(self, cost: float | None, calls: int = 1) -> None:
+        """Count what calls have cost in all."""
         if cost is None:
-            self.unknown_costs += 1
+            self.unknown_costs += calls
         else:
             self.cost += cost
 

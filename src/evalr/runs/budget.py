@@ -19,8 +19,9 @@ class Budget:
     What earlier runs on the same journal spent does not count; `Journal.totals()` has the sum of all.
 
     Args:
-        calls: the most calls, tries again included. It is never exceeded. With 0 nobody is asked, and only what the
-            journal has is given.
+        calls: the most calls, tries again included. It is never exceeded. An evaluator that may make several for one
+            input, as a judge of both orders does, is not asked where fewer are left. With 0 nobody is asked, and only
+            what the journal has is given.
         cost: the most US dollars. With a `ceiling` it is not exceeded either, as long as no call costs more than that;
             without one it is exceeded by the calls that are in flight when it is used up.
         ceiling: the most that one call can cost. So much is set aside before each call, and stays spent where the cost
@@ -61,14 +62,14 @@ class Ledger:
         self.over_ceiling = 0
         """Calls that cost more than the ceiling."""
 
-    async def reserve(self) -> str | None:
-        """Set aside what one call takes, and return None; or the name of the budget that is used up.
+    async def reserve(self, calls: int = 1) -> str | None:
+        """Set aside what so many calls take, and return None; or the name of the budget that is used up.
 
         It waits for calls in flight while these may leave enough.
         """
         import asyncio
 
-        while (refused := self.try_reserve()) is not None:
+        while (refused := self.try_reserve(calls)) is not None:
             if not self._in_flight:
                 return refused
             turn: Future[None] = asyncio.get_running_loop().create_future()
@@ -76,19 +77,20 @@ class Ledger:
             await turn
         return None
 
-    def try_reserve(self) -> str | None:
+    def try_reserve(self, calls: int = 1) -> str | None:
         """As `reserve`, without waiting."""
-        if self._most_calls is not None and self._calls >= self._most_calls:
+        if self._most_calls is not None and self._calls + calls > self._most_calls:
             return f"budget of {self._most_calls:,} calls used up"
         if self._most_cost is not None:
             aside = self._ceiling or 0.0
             committed = self._spent + self._in_flight * aside
             # A penny's share of rounding must not keep the last call out.
-            over = committed >= self._most_cost if not aside else committed + aside > self._most_cost * (1 + 1e-12)
+            most = self._most_cost * (1 + 1e-12)
+            over = committed >= self._most_cost if not aside else committed + calls * aside > most
             if over:
                 return self._cost_words(self._most_cost)
-        self._calls += 1
-        self._in_flight += 1
+        self._calls += calls
+        self._in_flight += calls
         return None
 
     def used_up(self) -> str | None:
@@ -100,18 +102,19 @@ class Ledger:
     def _cost_words(self, cost: float) -> str:
         return f"budget of ${cost:,.2f} used up"
 
-    def settle(self, cost: float | None) -> None:
-        """A call is back. An unknown cost counts as the ceiling, where there is one."""
-        self._in_flight -= 1
-        if self._ceiling is not None and cost is not None and cost > self._ceiling:
+    def settle(self, cost: float | None, calls: int = 1) -> None:
+        """Calls are back, and have cost that in all. An unknown cost counts as the ceiling, where there is one."""
+        self._in_flight -= calls
+        aside = calls * (self._ceiling or 0.0)
+        if self._ceiling is not None and cost is not None and cost > aside:
             self.over_ceiling += 1
-        self._spent += (self._ceiling or 0.0) if cost is None else cost
+        self._spent += aside if cost is None else cost
         self._wake()
 
-    def give_back(self) -> None:
-        """A call that was set aside for is not made."""
-        self._calls -= 1
-        self._in_flight -= 1
+    def give_back(self, calls: int = 1) -> None:
+        """Calls that were set aside for are not made."""
+        self._calls -= calls
+        self._in_flight -= calls
         self._wake()
 
     def _wake(self) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from evalr.errors import InputError, JournalError, error_words
 from evalr.estimates.words import duration_words
+from evalr.evaluators import calls_of
 from evalr.input_fields import without_lone_surrogates
 from evalr.inputs import Clock, utc_now
 from evalr.runs.account import RunSummary
@@ -226,7 +227,8 @@ class Engine:
         if self._stopped:
             self._summary.leave_undone("the run was ended by an error")
             return
-        reason = await self._ledger.reserve()
+        calls = max(1, calls_of(job.evaluator, job.given))
+        reason = await self._ledger.reserve(calls)
         if reason is not None:
             self._summary.leave_undone(reason)
             return
@@ -238,12 +240,12 @@ class Engine:
             try:
                 if item is None:
                     if (reason := self._ledger.used_up()) is not None:
-                        self._ledger.give_back()
+                        self._ledger.give_back(calls)
                         self._summary.leave_undone(reason)
                         return
                     begun = await self._recorder.begin(job.key, job.digest, self._since(job))
                     if not isinstance(begun, Begun):
-                        self._ledger.give_back()
+                        self._ledger.give_back(calls)
                         await self._leave_to_others(begun, job)
                         return
                     call, item = begun.call, begun.item
@@ -251,24 +253,24 @@ class Engine:
                 else:
                     call = await self._recorder.begin_again(item)
                 tried += 1
-                self._summary.calls += 1
-                self._summary.retried += tried > 1
+                self._summary.calls += calls
+                self._summary.retried += calls if tried > 1 else 0
                 try:
                     result, seconds, timed_out = await self._called(job, call, spent)
                 except InputError as error:
                     # An input that it does not read: a mistake of whoever calls, and no failure of the evaluator.
                     self._refused, self._stopped = self._refused or error, True
-                    self._ledger.settle(None)
-                    self._summary.count_cost(None)
+                    self._ledger.settle(None, calls)
+                    self._summary.count_cost(None, calls)
                     return
                 spent += seconds
                 cost = result.cost
                 fault = self._fault(result, timed_out)
             finally:
                 self._release(ticket, fault, tried)
-            self._ledger.settle(cost)
-            self._summary.count_cost(cost)
-            delay = None if timed_out else self._delay(result, tried, fault, spent)
+            self._ledger.settle(cost, calls)
+            self._summary.count_cost(cost, calls)
+            delay = None if timed_out else self._delay(result, tried, fault, spent, calls)
             if delay is None:
                 self._summary.timed_out += timed_out
                 await self._finish(job, call, item, result)
@@ -322,13 +324,13 @@ class Engine:
             after=fault.retry_after if patient else None,
         )
 
-    def _delay(self, result: Result[Any], tried: int, fault: Fault, spent: float) -> float | None:
+    def _delay(self, result: Result[Any], tried: int, fault: Fault, spent: float, calls: int) -> float | None:
         """The seconds until another try, for which there is a budget then; None where there is none."""
         timeout = self._terms.timeout
         if not isinstance(result, Failure) or (timeout is not None and spent >= timeout):
             return None
         delay = self._terms.retry.delay(tried, fault)
-        return None if delay is None or self._ledger.try_reserve() is not None else delay
+        return None if delay is None or self._ledger.try_reserve(calls) is not None else delay
 
     # -- answers ------------------------------------------------------------------------------------------------------
 

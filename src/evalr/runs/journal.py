@@ -141,7 +141,7 @@ class Totals:
 
     Attributes:
         items: the latest answer of each item, counted by status: verdict, pending, skipped, handed_off, failed.
-        calls: how many calls were made, the repeated ones included.
+        calls: how often evaluators were asked, also again; one that makes several calls for an input was asked once.
         in_doubt: those that were in flight when their run died.
         cost: US dollars of all calls whose cost is known.
         unknown_costs: calls whose cost is not.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from evalr.evaluators import Evaluator
+from evalr.evaluators import Evaluator, calls_of
 from evalr.inputs import Input
 from evalr.runs.jobs import Job, Planner
 from evalr.runs.journal import Journal
@@ -27,7 +27,7 @@ class Outlook:
         done: those that the journal has an answer to which is not asked for again.
         tokens: about how many tokens the others take; None where the evaluator does not say.
         cost: about how many US dollars; None where the evaluator does not say, or does not know.
-        dearest: about what the dearest of them costs; None likewise.
+        dearest: about what a call for the dearest of them costs; None likewise.
     """
 
     inputs: int
@@ -57,7 +57,7 @@ def outlook(evaluator: Evaluator[Any, Any], inputs: Iterable[Input], *, journal:
         JournalError: the journal cannot be read.
     """
     found = done = left = 0
-    tokens, costs = _Mean(), _Mean()
+    tokens, costs, each = _Mean(), _Mean(), _Mean()
     for batch in _batches(_jobs(evaluator, inputs)):
         known = {} if journal is None else journal.look_up([job.digest for job in batch])
         found += len(batch)
@@ -68,10 +68,11 @@ def outlook(evaluator: Evaluator[Any, Any], inputs: Iterable[Input], *, journal:
                 continue
             if left < ALL_OF_THE_FIRST or left % ONE_IN == 0:
                 tokens.add(_said(evaluator, "expected_tokens", job.given))
-                costs.add(_said(evaluator, "expected_cost", job.given))
+                costs.add(cost := _said(evaluator, "expected_cost", job.given))
+                each.add(None if cost is None else cost / max(1, calls_of(evaluator, job.given)))
             left += 1
     whole = tokens.times(left)
-    return Outlook(found, done, None if whole is None else round(whole), costs.times(left), costs.largest)
+    return Outlook(found, done, None if whole is None else round(whole), costs.times(left), each.largest)
 
 
 def _jobs(evaluator: Evaluator[Any, Any], inputs: Iterable[Input]) -> Iterator[Job]:
