@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from evalr.estimates.words import share_digits
 from evalr.input_fields import Name, Time
 from evalr_tracepass.records import LabelScore, Prediction
 from evalr_tracepass.transforms import Transform, transform
@@ -15,6 +16,44 @@ Source = Literal["default", "custom"]
 """Whether a signal came with evalr or was made by its owner."""
 
 Score = Annotated[float, Field(ge=0, le=1)]
+
+
+class Precision(BaseModel):
+    """What people's labels say of a signal: how often it is right when it fires, with the interval of that.
+
+    Attributes:
+        value: the share of fired labels that people confirmed.
+        low: the lower limit of its interval.
+        high: the upper limit.
+        level: of the interval.
+        method: of the interval, by name and version.
+        fired: labelled texts on which it fired.
+        labelled: labelled texts in all.
+        recall: the share of what people found that it fired on; None where they found nothing.
+        model_version: of the classifier.
+        transform_version: of the transform.
+        thresholds: that it had.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    value: Score
+    low: Score
+    high: Score
+    level: Score
+    method: str
+    fired: int
+    labelled: int
+    recall: Score | None = None
+    model_version: str
+    transform_version: int
+    thresholds: dict[Name, Score]
+
+    def __str__(self) -> str:
+        return (
+            f"precision {share_digits(self.value)}% [{share_digits(self.low)}, {share_digits(self.high)}] on "
+            f"{self.fired:,} fired of {self.labelled:,} labelled"
+        )
 
 
 class Signal(BaseModel):
@@ -32,6 +71,7 @@ class Signal(BaseModel):
         thresholds: by label, the score from which on it is selected, in place of what the classifier selects.
         enabled_by_default: whether it runs where nobody chose signals.
         monitor: whether a monitor runs it.
+        precision: what people's labels say of it, None where it was not calibrated: its rates are then of what it says.
         created: when it was made, None for one that came with evalr.
         updated: when it was last changed.
     """
@@ -49,6 +89,7 @@ class Signal(BaseModel):
     thresholds: dict[Name, Score] = Field(default_factory=dict)
     enabled_by_default: bool = False
     monitor: bool = False
+    precision: Precision | None = None
     created: Time | None = None
     updated: Time | None = None
 

@@ -132,6 +132,15 @@ CATALOGUE: dict[str, Transform] = {
             include_tool_calls=True,
         ),
         Transform(
+            id="user_and_answer",
+            kind="user_plus_tool_calls",
+            name="User and answer",
+            description="One row for each message of a person, with all that the agent said and did upon it.",
+            input_kind="full_trace",
+            format="json_messages",
+            include_tool_calls=True,
+        ),
+        Transform(
             id="tool_failure_window",
             kind="tool_failure_window",
             name="Tool failure",

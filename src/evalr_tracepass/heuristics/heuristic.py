@@ -1,0 +1,54 @@
+"""A heuristic: a rule written by hand, which says that it is one wherever its results go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from evalr_tracepass.records import LabelScore, Prediction
+
+SELECTED = 0.5
+"""The score from which on a heuristic selects one of its labels over the plain one."""
+
+
+@dataclass(frozen=True)
+class Heuristic:
+    """A rule as a classifier. The score of a label is how much there is of what the rule counts, and no probability.
+
+    Attributes:
+        name: its alias. It begins with `heuristic-`, so that nobody takes it for a model.
+        version: changes whenever its answers may.
+        labels: the plain one first.
+        score: of a text, the score of each label but the plain one.
+    """
+
+    kind: ClassVar[str] = "heuristic"
+    cost_per_text: ClassVar[float] = 0.0
+
+    name: str
+    version: str
+    labels: tuple[str, ...]
+    score: Callable[[str], tuple[float, ...]] = field(repr=False)
+
+    def predict(self, texts: Sequence[str], /) -> list[Prediction]:
+        """One prediction for each text: of the labels that reach their score the highest, or else the plain one."""
+        return [self._prediction(text) for text in texts]
+
+    def _prediction(self, text: str) -> Prediction:
+        scores = self.score(text)
+        best = max(scores)
+        found = scores.index(best) + 1 if best >= SELECTED else 0
+        every = (1 - best, *scores)
+        classes = tuple(
+            LabelScore(label, score, place == found)
+            for place, (label, score) in enumerate(zip(self.labels, every, strict=True))
+        )
+        # The label that was selected stands first, so that of equal scores it is the top one.
+        ordered = classes if found == 0 else (classes[found], *classes[:found], *classes[found + 1 :])
+        return Prediction(self.name, "single_label", ordered, version=self.version)
+
+
+def saturating(count: float, half: float) -> float:
+    """A count as a score from 0 to 1, 0.5 at `half`."""
+    return count / (count + half)
