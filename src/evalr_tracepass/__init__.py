@@ -31,7 +31,7 @@ from evalr_tracepass.records import (
 from evalr_tracepass.scopes import everything, filters_of, matching, random_sample, selected, since_last_run
 from evalr_tracepass.signal_files import Preset, SignalFile, load_signals, save_signals
 from evalr_tracepass.signals import Precision, Reading, Signal, reading
-from evalr_tracepass.sources import Source, frame_traces, log_traces
+from evalr_tracepass.sources import Source, frame_traces, log_sources, log_traces
 from evalr_tracepass.spans import span_traces
 from evalr_tracepass.trained import ClassifierReflex, train_reflex
 from evalr_tracepass.transforms import CATALOGUE, Transform, transform
@@ -78,6 +78,7 @@ __all__ = [
     "heuristics",
     "judge_reflex",
     "load_signals",
+    "log_sources",
     "log_traces",
     "matching",
     "plan",

@@ -101,6 +101,13 @@ class Signal(BaseModel):
                 raise ValueError(f"fires_on and thresholds name {unknown}, which are not among its labels")
         return self
 
+    def precision_with(self, model_version: str) -> Precision | None:
+        """What labels say of it as it is now: None where its classifier, transform or thresholds have changed since."""
+        known = self.precision
+        if known is None or (known.model_version, known.transform_version) != (model_version, self.transform.version):
+            return None
+        return known if {label: self.thresholds.get(label) for label in self.fires_on} == known.thresholds else None
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON holds it."""
         return self.model_dump(mode="json")

@@ -35,10 +35,8 @@ REQUEST = "request"
 """The event of a request that no turn repeats."""
 
 _EXIT_CODE = re.compile(r"\s*exit ?code:? *[1-9]", re.IGNORECASE)
-_INJECTED_TEXT = re.compile(
-    r"\s*(?:<(system-reminder|command-name|command-message|command-args|local-command-stdout|local-command-stderr)>"
-    r".*?</\1>\s*)+",
-    re.DOTALL,
+_INJECTED_TAG = re.compile(
+    r"<(system-reminder|command-name|command-message|command-args|local-command-stdout|local-command-stderr)>"
 )
 
 
@@ -173,11 +171,23 @@ def _hidden(turn: Turn, metadata: Mapping[str, Any]) -> Hidden:
         return "subagent"
     if metadata and metadata.get("injected"):
         return "injected"
-    if turn.role == "person" and (
-        kind in INJECTED_KINDS or (turn.text.lstrip()[:1] == "<" and _INJECTED_TEXT.fullmatch(turn.text))
-    ):
+    if turn.role == "person" and (kind in INJECTED_KINDS or _is_injected(turn.text)):
         return "injected"
     return ""
+
+
+def _is_injected(text: str) -> bool:
+    """Whether a text is nothing but what the programs of coding agents write in tags of their own."""
+    place, end = len(text) - len(text.lstrip()), len(text.rstrip())
+    while place < end:
+        tag = _INJECTED_TAG.match(text, place)
+        closed = -1 if tag is None else text.find(f"</{tag[1]}>", tag.end())
+        if tag is None or closed < 0:
+            return False
+        place = closed + len(tag[1]) + 3
+        while place < end and text[place].isspace():
+            place += 1
+    return bool(text) and end > 0
 
 
 def _calls_of(turn: Turn) -> list[ToolCall]:

@@ -190,6 +190,17 @@ def test_R3_calibrating_sets_a_threshold_whose_precision_is_shown_with_its_inter
     assert Signal.model_validate(found.signal.to_dict()) == found.signal
 
 
+def test_R3_a_precision_holds_for_what_was_calibrated_and_nothing_else() -> None:
+    signal = calibrate_sync(SIGNAL, Scored(), traffic(1_500), target_precision=0.8).signal
+    assert signal.precision_with("3") == signal.precision
+    assert signal.precision is not None
+    assert signal.precision_with("4") is None
+    assert signal.model_copy(update={"thresholds": {"bad": 0.5}}).precision_with("3") is None
+    newer = signal.transform.model_copy(update={"version": 2})
+    assert signal.model_copy(update={"transform": newer}).precision_with("3") is None
+    assert SIGNAL.precision_with("3") is None
+
+
 def test_R3_what_labels_cannot_show_is_not_quoted() -> None:
     few = calibrate_sync(SIGNAL, Scored(), traffic(30), now=NOW)
     assert (few.precision, few.signal) == (None, SIGNAL)

@@ -12,7 +12,7 @@ import pytest
 from evalr.errors import InputError, LogError
 from evalr.logs import to_line
 from evalr.measures import Activity, Session
-from evalr.tracepass import DEFAULT_SIGNALS, frame_traces, log_traces, plan, span_traces
+from evalr.tracepass import DEFAULT_SIGNALS, frame_traces, log_sources, log_traces, plan, span_traces
 
 START = datetime(2026, 9, 28, 9, tzinfo=UTC)
 
@@ -36,6 +36,31 @@ def test_R1_a_log_of_times_alone_has_nothing_to_read(tmp_path: Path) -> None:
     path.write_text(to_line(Session(id="s", activities=[Activity(at=START, role="person")])), encoding="utf-8")
     with pytest.raises(LogError, match="no conversation with turns in 1 record"):
         list(log_traces(path))
+
+
+def test_B20_a_folder_of_traces_is_all_the_logs_in_it(tmp_path: Path) -> None:
+    for place in ("a.jsonl", "more/b.jsonl"):
+        path = tmp_path / place
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(
+            json.dumps({"id": place, "request": "hi", "turns": [{"role": "person", "text": "hi"}]}), encoding="utf-8"
+        )
+    (tmp_path / "times.jsonl").write_text(to_line(Session(id="s", activities=[])), encoding="utf-8")
+    (tmp_path / "notes.txt").write_text("no log", encoding="utf-8")
+    (tmp_path / ".hidden.jsonl").write_text("{}", encoding="utf-8")
+    source = log_traces(tmp_path)
+    assert [trace.id for trace in source] == ["a.jsonl", "more/b.jsonl"]
+    assert source.left_out == {"file of a kind that no reader knows": 1, "file without a conversation": 1}
+    names = [Path(each.name).name for each in log_sources(tmp_path)]
+    assert names == ["a.jsonl", "b.jsonl", "times.jsonl"]
+
+
+def test_B20_a_folder_without_a_log_says_so(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("no log", encoding="utf-8")
+    with pytest.raises(LogError, match=r"no file in it is a log.*1 file looked at"):
+        list(log_traces(tmp_path))
+    with pytest.raises(LogError, match="no such file"):
+        list(log_traces(tmp_path / "none"))
 
 
 def test_R1_a_frame_with_a_row_for_each_turn_is_a_source() -> None:

@@ -109,6 +109,12 @@ def test_R5_what_a_program_wrote_in_a_persons_name_is_no_user_chat(injected: Tur
     assert texts(shown, person("why?"), injected) == ["why?", injected.text]
 
 
+def test_R5_a_text_of_many_tags_is_read_in_no_time() -> None:
+    text = "<command-name>x</command-name>" * 10_000
+    assert texts("user_message", person("hi"), person(text)) == ["hi"]
+    assert texts("user_message", person(f"{text}z")) == [f"{text}z"]
+
+
 def test_R5_a_persons_text_about_a_tag_is_theirs() -> None:
     text = "<system-reminder>x</system-reminder> what is this?"
     assert texts("user_message", person(text)) == [text]

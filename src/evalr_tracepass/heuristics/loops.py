@@ -31,33 +31,36 @@ class Done(NamedTuple):
     arguments: str
     outcome: str
 
-    def repeats(self, other: Done) -> bool:
-        """Whether both did the same to the same end.
 
-        Arguments must be equal, since page 1, 2 and 3 are no loop, unless what came back is the same each time: then
-        it is enough that they differ in numbers.
-        """
-        if self.name != other.name:
-            return False
-        if self.arguments == other.arguments:
-            return folded(self.outcome) == folded(other.outcome)
-        return (
-            bool(self.outcome) and self.outcome == other.outcome and folded(self.arguments) == folded(other.arguments)
-        )
+class _Folded(dict[str, str]):
+    """Texts without what differs between repetitions that are alike: case, numbers, hashes, spaces. Each made once."""
 
-
-def folded(text: str) -> str:
-    """A text without what differs between repetitions that are alike: case, numbers, hashes, spaces."""
-    return " ".join(_FOLDED.sub("#", text.lower()).split())
+    def __missing__(self, text: str) -> str:
+        made = self[text] = " ".join(_FOLDED.sub("#", text.lower()).split())
+        return made
 
 
 def repetitions(messages: Sequence[Mapping[str, Any]]) -> int:
     """How often what the last message does, or says, is there, that time among them; 0 of an empty window."""
     if not messages:
         return 0
+    folded = _Folded()
     done = [list(_done(message)) for message in messages]
-    most = max((sum(call.repeats(each) for calls in done for each in calls) for call in done[-1]), default=0)
-    return max(most, _said_again(messages, done))
+    most = max((sum(_repeats(call, each, folded) for calls in done for each in calls) for call in done[-1]), default=0)
+    return max(most, _said_again(messages, done, folded))
+
+
+def _repeats(one: Done, other: Done, folded: _Folded) -> bool:
+    """Whether two calls did the same to the same end.
+
+    Arguments must be equal, since page 1, 2 and 3 are no loop, unless what came back is the same each time: then it is
+    enough that they differ in numbers.
+    """
+    if one.name != other.name:
+        return False
+    if one.arguments == other.arguments:
+        return folded[one.outcome] == folded[other.outcome]
+    return bool(one.outcome) and one.outcome == other.outcome and folded[one.arguments] == folded[other.arguments]
 
 
 def _done(message: Mapping[str, Any]) -> Iterator[Done]:
@@ -66,9 +69,9 @@ def _done(message: Mapping[str, Any]) -> Iterator[Done]:
         yield Done(str(call.get("name", "")), str(call.get("arguments", "")), str(outcome))
 
 
-def _said_again(messages: Sequence[Mapping[str, Any]], done: Sequence[Sequence[Done]]) -> int:
+def _said_again(messages: Sequence[Mapping[str, Any]], done: Sequence[Sequence[Done]], folded: _Folded) -> int:
     """How often the last message's text is there. One that came with other tool calls got somewhere, and is none."""
-    text = folded(str(messages[-1].get("content", ""))[:COMPARED])
+    text = folded[str(messages[-1].get("content", ""))[:COMPARED]]
     if len(text) < SHORTEST_TEXT:
         return 0
     from rapidfuzz.fuzz import ratio
@@ -76,9 +79,9 @@ def _said_again(messages: Sequence[Mapping[str, Any]], done: Sequence[Sequence[D
     last = done[-1]
     count = 1
     for message, calls in zip(messages[:-1], done[:-1], strict=True):
-        if len(calls) != len(last) or not all(a.repeats(b) for a, b in zip(calls, last, strict=True)):
+        if len(calls) != len(last) or not all(_repeats(a, b, folded) for a, b in zip(calls, last, strict=True)):
             continue
-        other = folded(str(message.get("content", ""))[:COMPARED])
+        other = folded[str(message.get("content", ""))[:COMPARED]]
         count += other == text or bool(ratio(text, other, score_cutoff=ALIKE))
     return count
 

@@ -1,0 +1,104 @@
+"""What the heuristics and transforms find in real traces, beside the marks that the data itself has.
+
+`EVALR_DATA` names a folder with `entire_transcripts` (coding agents, with the tool errors that the agent's own program
+marked) and `whowhen` (groups of agents that failed, whose terminal says how each program ended).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalr.inputs import Transcript, Turn
+from evalr.tracepass import HEURISTIC_SIGNALS, Signal, heuristics, plan, reading, transform
+
+DATA = os.environ.get("EVALR_DATA")
+pytestmark = pytest.mark.skipif(not DATA, reason="EVALR_DATA names no folder of real traces")
+
+
+def lines(*parts: str) -> Iterator[dict[str, Any]]:
+    with Path(DATA or "", *parts).open(encoding="utf-8") as file:
+        yield from map(json.loads, file)
+
+
+def coding_sessions() -> Iterator[Transcript]:
+    for line in lines("entire_transcripts", "transcripts.jsonl"):
+        turns = [
+            {**{name: value for name, value in turn.items() if name != "tool"}, "metadata": {"tool": turn.get("tool")}}
+            for turn in line["turns"]
+        ]
+        yield Transcript.model_validate({"id": line["id"], "request": line["request"], "turns": turns})
+
+
+def group_chats() -> Iterator[Transcript]:
+    for line in lines("whowhen", "whowhen_dev.jsonl"):
+        turns = [
+            Turn(
+                role="tool" if turn["name"] == "Computer_terminal" else "agent",
+                text=turn["text"],
+                metadata={"name": turn["name"]},
+            )
+            for turn in line["turns"]
+        ]
+        yield Transcript(id=line["id"], request=line["question"], turns=turns)
+
+
+def fired(name: str, traces: Iterator[Transcript]) -> list[tuple[str, int | None]]:
+    signal, reflex = HEURISTIC_SIGNALS[name], heuristics()[name]
+    rows = list(plan([signal]).rows(traces))
+    predictions = reflex.predict([row.text for row in rows])
+    assert isinstance(predictions, list)
+    return [
+        (row.item.convo_id, row.item.turn_index)
+        for row, found in zip(rows, predictions, strict=True)
+        if reading(signal, found).fired
+    ]
+
+
+def failure_windows(traces: Iterator[Transcript]) -> Counter[tuple[str, int | None]]:
+    by = transform("tool_failure_window")
+    made = plan([Signal(signal_id="any", model="any", display_name="Any", transform=by)])
+    return Counter((row.item.convo_id, row.item.turn_index) for row in made.rows(traces))
+
+
+def test_R6_every_tool_error_that_the_data_marks_has_its_window() -> None:
+    marked = set()
+    for line in lines("entire_transcripts", "transcripts.jsonl"):
+        called = {turn.get("ref"): place for place, turn in enumerate(line["turns"]) if turn["kind"] == "tool_call"}
+        marked |= {(line["id"], called[turn["ref"]]) for turn in line["turns"] if turn["kind"] == "tool_error"}
+    found = failure_windows(coding_sessions())
+    assert len(marked) == 17
+    assert marked <= found.keys()
+    # One more: a command that printed that its exit code was 1.
+    assert len(found) == 18
+
+
+def test_R6_every_program_that_failed_has_its_window() -> None:
+    failed = sum(
+        turn["text"].startswith("exitcode: 1")
+        for line in lines("whowhen", "whowhen_dev.jsonl")
+        for turn in line["turns"]
+    )
+    assert failed == sum(failure_windows(group_chats()).values()) == 44
+
+
+def test_R2_a_loop_is_found_where_the_terminal_gave_the_same_answer_three_times() -> None:
+    marked = set()
+    for line in lines("whowhen", "whowhen_dev.jsonl"):
+        said = Counter(turn["text"].strip() for turn in line["turns"] if turn["name"] == "Computer_terminal")
+        if max(said.values(), default=0) >= 3:
+            marked.add(line["id"])
+    found = {convo for convo, _ in fired("heuristic-loop", group_chats())}
+    assert marked <= found
+    assert (len(marked), len(found)) == (3, 6)
+
+
+def test_R2_coding_sessions_that_were_not_stuck_have_no_loop() -> None:
+    assert fired("heuristic-loop", coding_sessions()) == []
+    assert fired("heuristic-tool-errors", coding_sessions()) == []
