@@ -15,11 +15,38 @@ from evalr_reflexio.arms import (
     assignments,
 )
 from evalr_reflexio.assigning import assign_arm
+from evalr_reflexio.compat import (
+    Candidate,
+    compat_figures,
+    get_agent_success_evaluation_results,
+    get_all_interactions,
+    get_dashboard_stats,
+    get_interactions,
+    get_playbook_application_stats,
+    get_requests,
+    get_retrieved_learning_evaluation_results,
+    get_session_outcomes,
+    healthz_eval,
+    learning_counts,
+    lift_tile,
+    metadata_groups,
+    overview,
+    overview_with_groups,
+    recent_shadow_comparisons,
+    regeneration_candidates,
+    regeneration_sample,
+    regeneration_strata,
+    retrieval_experiment_results,
+    retrieval_experiments,
+    row_counts,
+    session_counts,
+    session_outcome,
+)
 from evalr_reflexio.config import Config, Experiment, read_config
 from evalr_reflexio.fetching import Fetched, fetch, fetch_sync
 from evalr_reflexio.noticed import Noticed
-from evalr_reflexio.places import open_store
-from evalr_reflexio.reader import ReflexioLog, config_for, reader
+from evalr_reflexio.places import config_for, open_store
+from evalr_reflexio.reader import ReflexioLog, reader
 from evalr_reflexio.registry import ExperimentRegistry, UserArm
 from evalr_reflexio.rows import (
     CustomerOutcomeRow,
@@ -58,6 +85,32 @@ __all__ = [
     # retrieval experiments
     "ExperimentRegistry",
     "UserArm",
+    # Reflexio's own numbers
+    "Candidate",
+    "compat_figures",
+    "get_agent_success_evaluation_results",
+    "get_all_interactions",
+    "get_dashboard_stats",
+    "get_interactions",
+    "get_playbook_application_stats",
+    "get_requests",
+    "get_retrieved_learning_evaluation_results",
+    "get_session_outcomes",
+    "healthz_eval",
+    "learning_counts",
+    "lift_tile",
+    "metadata_groups",
+    "overview",
+    "overview_with_groups",
+    "recent_shadow_comparisons",
+    "regeneration_candidates",
+    "regeneration_sample",
+    "regeneration_strata",
+    "retrieval_experiment_results",
+    "retrieval_experiments",
+    "row_counts",
+    "session_counts",
+    "session_outcome",
     # what they hold
     "Config",
     "CustomerOutcomeRow",

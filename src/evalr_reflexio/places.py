@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from evalr.errors import LogError
 from evalr.logs.finding import unreadable
 from evalr.logs.sqlite import WAIT, is_sqlite, open_database
-from evalr_reflexio.config import DATA_FILE, OTHER_STORAGE
+from evalr_reflexio.config import DATA_FILE, OTHER_STORAGE, Config, find_config, read_config
 from evalr_reflexio.documents import is_disk_layout, looks_like_answers, read_answers
 from evalr_reflexio.store import Store
 
@@ -89,6 +90,21 @@ def _of_answers(path: Path) -> Store:
 def databases_in(folder: Path) -> list[Path]:
     """The files of a folder that are named as Reflexio's databases are."""
     return sorted(each for each in folder.glob("reflexio*.db") if each.is_file())
+
+
+def config_for(store: Store, given: str | PathLike[str] | Config | None = None) -> Config:
+    """The configuration that belongs to a log: the one given, else one that is found, else what its answers list.
+
+    Raises:
+        LogError: the file cannot be read.
+    """
+    if isinstance(given, Config):
+        return given
+    found = Path(given) if given is not None else None if store.over_http else find_config(Path(store.path), store.org)
+    if found is not None:
+        config = read_config(found)
+        return replace(config, org=store.org or config.org)
+    return Config(org=store.org, experiments=store.experiments)
 
 
 def _head(path: Path) -> bytes:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 from evalr.logs.sqlite import database_error
 from evalr_reflexio.cells import text_of
 from evalr_reflexio.rows import Columns
-from evalr_reflexio.tables import FIELDS, IDENTITY, INTERACTIONS, LEARNING_TABLES, NEEDED, STATES
+from evalr_reflexio.tables import FIELDS, IDENTITY, INTERACTIONS, LEARNING_TABLES, NEEDED, SCORES, STATES
 
 KEYS = 256
 """How many keys are asked for at a time."""
@@ -46,7 +46,7 @@ class Queries:
 
     def _detect(self) -> Columns:
         names = {text_of(row[0]) for row in self.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        tables = {*FIELDS, STATES, IDENTITY, *(table for table, _ in LEARNING_TABLES.values())}
+        tables = {*FIELDS, STATES, IDENTITY, SCORES, *(table for table, _ in LEARNING_TABLES.values())}
         found = {
             table: frozenset(text_of(row[1]) for row in self.rows(f"PRAGMA table_info({table})"))
             for table in sorted(tables & names)
@@ -114,6 +114,41 @@ class Queries:
             source = f"FROM temp.{index} x CROSS JOIN {table} t ON t.rowid = x.place WHERE x.key"
         self._indexed[table, column] = source
         return source
+
+    def by(self, table: str, column: str, value: str, name: str) -> str:
+        """A table called `name` in a FROM, of whose rows those are wanted that have `value` in a column.
+
+        Its own index serves, or else one in SQLite's temporary database. A CROSS JOIN keeps it in its place.
+        """
+        source = self._indexed.get((table, column)) or self._index(table, column)
+        if source.startswith("FROM temp."):
+            index = f"evalr_{table}_{column}"
+            on = f"{name}x.key = {value} AND {name}.rowid = {name}x.place"
+            return f"temp.{index} {name}x CROSS JOIN {table} {name} ON {on}"
+        return f"{table} {name} ON {name}.{column} = {value}"
+
+    def temporary(self, name: str, columns: str, *, anew: bool = False) -> bool:
+        """Have a table in SQLite's temporary database, `anew` without what was in it. Returns whether it was made."""
+        if anew:
+            self.change(f"DROP TABLE IF EXISTS temp.{name}")
+        elif next(self.rows("SELECT 1 FROM temp.sqlite_master WHERE name = ?", [name]), None) is not None:
+            return False
+        self.change(f"CREATE TEMP TABLE {name} ({columns})")
+        return True
+
+    def change(self, statement: str, given: Sequence[Any] = ()) -> None:
+        """Change SQLite's temporary database; the log itself is open for reading alone."""
+        try:
+            self._connection.execute(statement, given)
+        except sqlite3.Error as error:
+            raise database_error(self._path, error) from error
+
+    def change_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        """The same, once for each row."""
+        try:
+            self._connection.executemany(statement, rows)
+        except sqlite3.Error as error:
+            raise database_error(self._path, error) from error
 
     def rows(self, query: str, given: Sequence[Any] = ()) -> Iterator[Sequence[Any]]:
         """The rows of a query. From the first text on that is no UTF-8, texts are mended, and those counted."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -15,12 +15,14 @@ from typing import Any, Literal
 from evalr.errors import InputError, LogError
 from evalr.estimates.words import count_words
 from evalr.inputs import Input, Transcript
+from evalr.logs.further import Further, ReportTerms
 from evalr.logs.log import Item, Log, Stored
 from evalr.quoting import quoted
 from evalr.verdicts import Verdict
 from evalr_reflexio.arms import ArmCounts, Arms, ExperimentArms, SourceArms, arms_of, computed_arm
 from evalr_reflexio.assigning import CONTROL, HOLDOUT
-from evalr_reflexio.config import Config, find_config, read_config
+from evalr_reflexio.compat import compat_figures, own_section
+from evalr_reflexio.config import Config
 from evalr_reflexio.conversations import (
     exchanges_of,
     learning_uses_of,
@@ -29,7 +31,7 @@ from evalr_reflexio.conversations import (
     transcript_of,
 )
 from evalr_reflexio.noticed import Noticed
-from evalr_reflexio.places import claim_of, open_store
+from evalr_reflexio.places import claim_of, config_for, open_store
 from evalr_reflexio.rows import Reference, SessionRecord, ShadowRow
 from evalr_reflexio.store import Store
 from evalr_reflexio.stored import OUTCOME as OUTCOME_MEASURE
@@ -54,6 +56,7 @@ NO_MESSAGE = "answer with a shadow, and no message before it"
 GONE = "learning whose text is gone"
 NOTHING_SAID = "session without interactions"
 ALL_PROMPTS = "all"
+NO_FIGURES = "answers of the HTTP API are Reflexio's own figures, which are computed anew of its database alone"
 
 _BATCH = 64
 _SETTINGS = {"config": None, "arms": None, "shadow": "served", "shadow_version": None, "compat": None}
@@ -72,6 +75,16 @@ class ReflexioLog(Log):
     noticed: Noticed = field(default_factory=Noticed, init=False)
     arms: ArmCounts = field(default_factory=ArmCounts, init=False)
     config: Config = field(default_factory=Config, init=False)
+    terms: ReportTerms | None = field(default=None, init=False, repr=False)
+    own: Mapping[str, Any] | None = field(default=None, init=False, repr=False)
+
+    def prepare(self, terms: ReportTerms) -> None:
+        """Take note of what a report asks for, so that its further sections are of the same reading."""
+        self.terms = terms
+
+    def further(self) -> Sequence[Further]:
+        """Reflexio's own figures, where they were asked for."""
+        return () if self.own is None else (own_section(self.own),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,21 +150,6 @@ class ReflexioReader:
 reader = ReflexioReader()
 
 
-def config_for(store: Store, given: str | PathLike[str] | Config | None = None) -> Config:
-    """The configuration that belongs to a log: the one given, else one that is found, else what its answers list.
-
-    Raises:
-        LogError: the file cannot be read.
-    """
-    if isinstance(given, Config):
-        return given
-    found = Path(given) if given is not None else None if store.over_http else find_config(Path(store.path), store.org)
-    if found is not None:
-        config = read_config(found)
-        return replace(config, org=store.org or config.org)
-    return Config(org=store.org, experiments=store.experiments)
-
-
 def _items(path: Path, options: Options, log: Log) -> Iterator[Item]:
     if not isinstance(log, ReflexioLog):
         raise LogError(f"{path}: this reader's items are counted in a log of its own")
@@ -163,6 +161,18 @@ def _items(path: Path, options: Options, log: Log) -> Iterator[Item]:
         if isinstance(arms, str):
             arms = arms_of(arms, config=config, store=store)
         yield from _Reading(store, options, arms, config, log).items()
+        if options.compat is not None and log.terms is not None:
+            log.own = _own_figures(store, arms, config, log)
+
+
+def _own_figures(store: Store, arms: Arms | None, config: Config, log: ReflexioLog) -> Mapping[str, Any] | None:
+    """What Reflexio computes of the same log and period."""
+    if store.over_http or log.terms is None:
+        log.notes.append(NO_FIGURES)
+        return None
+    now, since, until = log.terms.now, log.terms.since, log.terms.until
+    sets = arms.sets if isinstance(arms, SourceArms) else None
+    return compat_figures(store, since=since, until=until, source_sets=sets, config=config, now=now)
 
 
 class _Reading:

@@ -136,6 +136,11 @@ class Store:
         return Log(self.path, "reflexio", lambda log: iter(()), strict=strict)
 
     @property
+    def queries(self) -> Queries:
+        """The database itself, to be asked in SQL."""
+        return self._queries
+
+    @property
     def columns(self) -> Columns:
         """The columns of each table that the log has; a table that is not Reflexio's is not among them."""
         return self._queries.columns

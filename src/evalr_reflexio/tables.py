@@ -9,6 +9,8 @@ REQUESTS, INTERACTIONS = "requests", "interactions"
 OUTCOMES, SHADOWS = "agent_success_evaluation_result", "shadow_comparison_verdicts"
 LEARNINGS, CUSTOMERS = "retrieved_learning_evaluation", "session_outcomes"
 STATES, IDENTITY = "_operation_state", "_dataset_identity"
+SCORES = "imported_score"
+"""What was imported from Braintrust."""
 
 FIELDS: Final[Mapping[str, Sequence[str]]] = {
     REQUESTS: (

@@ -49,8 +49,10 @@ class RuleOutcome(BaseModel):
 
 
 def check_compat(compat: str | None) -> Compat | None:
-    """The choice itself, where it is one."""
-    if compat not in (None, "reflexr"):
+    """The choice itself, where it is one. Another reader's name is a choice of that reader's numbers, and none here."""
+    from evalr.logs import installed_readers
+
+    if compat not in (None, "reflexr") and compat not in installed_readers().loaded:
         raise InputError(f"compat={compat!r} must be 'reflexr', for reflexr's own numbers, or left out")
     return "reflexr" if compat == "reflexr" else None
 

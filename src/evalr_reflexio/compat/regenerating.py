@@ -1,0 +1,96 @@
+"""Which sessions Reflexio would grade anew in a period: candidates by day and request source, so many of each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from random import Random
+from typing import Any, NamedTuple
+
+from evalr.errors import InputError
+from evalr.inputs import Clock, utc_now
+from evalr.logs.log import Log
+from evalr.logs.reasons import Reason
+from evalr_reflexio.compat.account import Asked
+from evalr_reflexio.compat.firsts import find_firsts
+from evalr_reflexio.compat.windows import DAY, Moment, Window, now_of, text_of_time, time_of, window_of
+from evalr_reflexio.config import STRATUM_SIZE
+from evalr_reflexio.store import Store
+from evalr_reflexio.tables import REQUESTS
+
+
+class Candidate(NamedTuple):
+    """A session in one version, from one request source: a session with two of either is two candidates."""
+
+    user: str
+    session: str
+    agent_version: str
+    source: str
+    day: int
+    """When the session began: the first second of that day of UTC."""
+    first_source: str
+    """The request source of its first request."""
+
+
+def regeneration_candidates(
+    store: Store, *, since: Moment | None = None, until: Moment | None = None, now: datetime | Clock = utc_now,
+    account: Log | None = None,
+) -> Iterator[Candidate]:  # fmt: skip
+    """The candidates of a period, by session, user and version.
+
+    Args:
+        store: the log.
+        since: see `overview`.
+        until: see `overview`.
+        now: the reading time.
+        account: takes count of those whose time cannot be read.
+    """
+    window: Window = window_of(since, until, now_of(now))
+    asked = Asked(store, account)
+    if not store.has(REQUESTS):
+        return iter(())
+    fields = asked.fields(REQUESTS, ("user_id", "session_id", "agent_version", "source"))
+    rows = asked.queries.rows(
+        "SELECT d.session_id, d.user_id, d.agent_version, d.source, f.created_at, f.source FROM "
+        f"(SELECT DISTINCT {fields} FROM {REQUESTS} t WHERE t.session_id IS NOT NULL AND t.created_at BETWEEN ? AND ?) "
+        f"d LEFT JOIN {find_firsts(asked)} f ON f.session_id = d.session_id AND f.user_id = d.user_id "
+        "ORDER BY 1, 2, 3",
+        [text_of_time(window.start), text_of_time(window.end)],
+    )
+    return asked.read(rows, _candidate, "session")
+
+
+def _candidate(row: Any) -> Candidate:
+    session, user, version, source, began, first_source = row
+    if not isinstance(user, str) or not isinstance(session, str):
+        raise Reason("wrong type in 'session_id'")
+    return Candidate(user, session, version or "", source or "", time_of(began) // DAY * DAY, first_source or "")
+
+
+def regeneration_strata(candidates: Iterator[Candidate]) -> dict[str, Any]:
+    """How many candidates there are, and of each day and request source, as `DAY|SOURCE`."""
+    strata = Counter(f"{each.day}|{each.first_source}" for each in candidates)
+    return {"regen_candidates": strata.total(), "strata": dict(sorted(strata.items()))}
+
+
+def regeneration_sample(
+    candidates: Iterator[Candidate], *, size: int = STRATUM_SIZE, rng: Random | None = None
+) -> list[Candidate]:
+    """The candidates that would be graded: all of a stratum that has no more than `size`, or else so many by chance.
+
+    Args:
+        candidates: of `regeneration_candidates`.
+        size: of a stratum.
+        rng: chance; Reflexio's own is not seeded.
+
+    Raises:
+        InputError: the size is not above 0.
+    """
+    if size <= 0:
+        raise InputError(f"size={size!r} must be above 0")
+    rng = Random() if rng is None else rng
+    strata: dict[tuple[int, str], list[Candidate]] = {}
+    for each in candidates:
+        strata.setdefault((each.day, each.first_source), []).append(each)
+    return [each for found in strata.values() for each in (found if len(found) <= size else rng.sample(found, size))]

@@ -1,0 +1,131 @@
+"""How often the answer that was served won against its shadow: ties and second opinions count, as Reflexio counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from evalr.inputs import Clock, utc_now
+from evalr.logs.log import Log
+from evalr.logs.reasons import Reason
+from evalr_reflexio.compat.account import Asked
+from evalr_reflexio.compat.cells import name_of, name_or_none
+from evalr_reflexio.compat.tiles import mean
+from evalr_reflexio.compat.windows import MONTH, Window, moment_of, now_of, text_of_time
+from evalr_reflexio.config import Config
+from evalr_reflexio.store import Store
+from evalr_reflexio.tables import LEARNINGS, SHADOWS
+
+NOUN = "shadow verdict"
+PINNED, PINNED_BEFORE = "v1.1.0", "v1.0.0"
+"""The prompt version that is pinned where no configuration says, from 0.2.29 on and before."""
+_FIELDS: Final = (
+    "verdict_id", "created_at", "reflexio_is_request_1", "better_request", "is_significantly_better",
+    "interaction_id", "session_id", "agent_version", "judge_prompt_version", "comparison_reason",
+)  # fmt: skip
+MOST = 100
+
+
+def pinned_version(store: Store, config: Config) -> str:
+    """The prompt version whose verdicts count."""
+    if config.shadow_prompt_version is not None:
+        return config.shadow_prompt_version
+    return PINNED if store.has(LEARNINGS) else PINNED_BEFORE
+
+
+def win_rate_trend(asked: Asked, window: Window | None, version: str) -> dict[str, Any]:
+    """The win rate by day of UTC, and of the window; of nothing where there is no window."""
+    days: dict[str, list[int]] = {}
+    if window is not None and asked.store.has(SHADOWS):
+        for day, won in asked.read(_rows(asked, window, version), _outcome, NOUN):
+            days.setdefault(day, [0, 0, 0])[won] += 1
+    wins, losses, ties = (sum(each) for each in zip(*days.values(), strict=True)) if days else (0, 0, 0)
+    n = wins + losses + ties
+    return {
+        "daily": [_point(day, *days[day]) for day in sorted(days)],
+        "window_total": {
+            "n": n,
+            "wins": wins,
+            "losses": losses,
+            "ties": ties,
+            "win_rate": mean(wins, n),
+            "net_win": mean(wins - losses, n),
+        },
+        "judge_prompt_version": version,
+    }
+
+
+def _point(day: str, wins: int, losses: int, ties: int) -> dict[str, Any]:
+    return {"date": day, "n": wins + losses + ties, "wins": wins, "losses": losses, "ties": ties}
+
+
+def _rows(asked: Asked, window: Window, version: str, *, order: str = "", limit: int = -1) -> Any:
+    return asked.queries.rows(
+        f"SELECT {asked.fields(SHADOWS, _FIELDS)} FROM {SHADOWS} t WHERE t.created_at >= ? AND t.created_at <= ? "
+        f"AND t.judge_prompt_version = ? {order} LIMIT ?",
+        [text_of_time(window.start), text_of_time(window.end), version, limit],
+    )
+
+
+def _outcome(row: Sequence[Any]) -> tuple[str, int]:
+    """(day, 0 where the served answer won, 1 where it lost, 2 for a tie)."""
+    better = row[3]
+    if better not in ("1", "2", "tie"):
+        raise Reason("wrong value in 'better_request'")
+    day = _time(row[1]).astimezone(UTC).strftime("%Y-%m-%d")
+    return day, 2 if better == "tie" else int((better == "1") != bool(row[2]))
+
+
+def _time(text: Any) -> datetime:
+    try:
+        return moment_of(text)
+    except (ValueError, TypeError, OverflowError):
+        raise Reason("unreadable time") from None
+
+
+def recent_shadow_comparisons(
+    store: Store, *, limit: int = 10, config: Config | None = None, now: datetime | Clock = utc_now,
+    account: Log | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """`GET /api/evaluations/shadow_comparisons/recent`: the newest verdicts of 30 days, by the text of their time.
+
+    Args:
+        store: the log.
+        limit: at most so many, from 1 to 100.
+        config: the settings, whose prompt version is pinned; by default those found beside the log.
+        now: the reading time.
+        account: takes count of rows that are skipped.
+    """
+    asked = Asked(store, account)
+    end = now_of(now)
+    if not store.has(SHADOWS):
+        return {"verdicts": []}
+    version = pinned_version(store, asked.config(config))
+    rows = _rows(
+        asked,
+        Window(end - MONTH, end),
+        version,
+        order="ORDER BY t.created_at DESC, t.verdict_id DESC",
+        limit=max(1, min(limit, MOST)),
+    )
+    return {"verdicts": list(asked.read(rows, _shown, NOUN))}
+
+
+def _shown(row: Sequence[Any]) -> dict[str, Any]:
+    _outcome(row)
+    verdict_id, at, first, better, significant, interaction, session, agent_version, prompt, reason = row
+    return {
+        "verdict_id": verdict_id,
+        "interaction_id": name_of(interaction, "interaction_id"),
+        "session_id": name_of(session, "session_id"),
+        "agent_version": name_of(agent_version, "agent_version"),
+        "reflexio_is_request_1": bool(first),
+        "output": {
+            "better_request": better,
+            "is_significantly_better": bool(significant),
+            "comparison_reason": name_or_none(reason, "comparison_reason"),
+        },
+        "judge_prompt_version": prompt,
+        "created_at": _time(at).isoformat().replace("+00:00", "Z"),
+    }
