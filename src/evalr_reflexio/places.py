@@ -92,7 +92,7 @@ def databases_in(folder: Path) -> list[Path]:
     return sorted(each for each in folder.glob("reflexio*.db") if each.is_file())
 
 
-def config_for(store: Store, given: str | PathLike[str] | Config | None = None) -> Config:
+def config_for(store: Store, given: str | os.PathLike[str] | Config | None = None) -> Config:
     """The configuration that belongs to a log: the one given, else one that is found, else what its answers list.
 
     Raises:

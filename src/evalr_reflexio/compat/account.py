@@ -9,8 +9,8 @@ from evalr.errors import LogError
 from evalr.logs.log import Log
 from evalr.logs.reasons import Reason
 from evalr_reflexio.config import Config
-from evalr_reflexio.queries import Queries
 from evalr_reflexio.places import config_for
+from evalr_reflexio.queries import Queries
 from evalr_reflexio.store import Store
 
 T = TypeVar("T")
