@@ -91,10 +91,15 @@ class JudgeReflex:
 
 
 def _error(result: Result[Any] | None) -> ErrorInfo:
+    """Why there is no prediction, by the name of what went wrong alone.
+
+    Its message may hold the model's answer, which may repeat the text, and errors are kept in stores, where no text is.
+    """
     if isinstance(result, Failure):
-        return ErrorInfo("inference_error", result.error)
+        failed = result.error.partition(":")[0] if result.exception is None else type(result.exception).__name__
+        return ErrorInfo("inference_error", failed if failed.isidentifier() else "the judge failed")
     if isinstance(result, Skip | HandOff):
-        return ErrorInfo(result.status, result.reason)
+        return ErrorInfo(result.status, "the judge gave no verdict")
     return ErrorInfo("no_answer", "the judge gave no verdict")
 
 

@@ -153,8 +153,8 @@ def reading(signal: Signal, prediction: Prediction) -> Reading:
 
 
 def top_class(classes: Sequence[LabelScore]) -> LabelScore | None:
-    """The class with the highest score; of several, the first."""
-    return max(classes, key=lambda each: each.score, default=None)
+    """The class with the highest score; of several, one that is selected before others, and then the first."""
+    return max(classes, key=lambda each: (each.score, each.selected), default=None)
 
 
 def is_selected(thresholds: Mapping[str, float], found: LabelScore) -> bool:

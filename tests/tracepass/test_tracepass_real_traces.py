@@ -102,3 +102,19 @@ def test_R2_a_loop_is_found_where_the_terminal_gave_the_same_answer_three_times(
 def test_R2_coding_sessions_that_were_not_stuck_have_no_loop() -> None:
     assert fired("heuristic-loop", coding_sessions()) == []
     assert fired("heuristic-tool-errors", coding_sessions()) == []
+
+
+def test_R2_where_nothing_was_answered_people_interrupted() -> None:
+    interrupted = {
+        (line["id"], place)
+        for line in lines("entire_transcripts", "transcripts.jsonl")
+        for place, turn in enumerate(line["turns"])
+        if turn["kind"] == "interrupt"
+    }
+    unanswered = fired("heuristic-no-answer", coding_sessions())
+    soon = [
+        (convo, turn)
+        for convo, turn in unanswered
+        if turn is not None and any((convo, turn + after) in interrupted for after in range(1, 6))
+    ]
+    assert (len(interrupted), len(unanswered), len(soon)) == (6, 6, 5)

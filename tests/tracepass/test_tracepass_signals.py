@@ -45,6 +45,11 @@ def test_R12_the_top_label_is_the_class_with_the_highest_score_whoever_selected_
     assert (found.top_label, found.top_score, found.fired) == ("progressing", 0.7, True)
 
 
+def test_R12_of_equal_scores_the_one_that_was_selected_is_the_top_label() -> None:
+    assert reading(LOOPS, said(0.5, 0.5, selected="looping")).top_label == "looping"
+    assert reading(LOOPS, said(0.5, 0.5, selected="progressing")).top_label == "progressing"
+
+
 def test_R12_without_classes_the_top_label_is_empty_and_its_score_is_0() -> None:
     for nothing in (Prediction("m", "multi_label"), Prediction("m", error=ErrorInfo("inference_error", "it broke"))):
         found = reading(LOOPS, nothing)

@@ -44,9 +44,7 @@ class Heuristic:
             LabelScore(label, score, place == found)
             for place, (label, score) in enumerate(zip(self.labels, every, strict=True))
         )
-        # The label that was selected stands first, so that of equal scores it is the top one.
-        ordered = classes if found == 0 else (classes[found], *classes[:found], *classes[found + 1 :])
-        return Prediction(self.name, "single_label", ordered, version=self.version)
+        return Prediction(self.name, "single_label", classes, version=self.version)
 
 
 def saturating(count: float, half: float) -> float:
