@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from evalr_tracepass.records import INPUT_TOO_LONG, LONGEST_TEXT, ErrorInfo
@@ -137,8 +136,12 @@ def _one_before(transform: Transform, steps: Sequence[Step], place: int, context
 
 def _answer(transform: Transform, steps: Sequence[Step], place: int, context: Sequence[int]) -> list[int]:
     """What the agent did upon a person's message: the steps up to the next."""
-    since = bisect_right(context, place)
-    return list(takewhile(lambda each: steps[each].role == "agent", islice(context, since, None)))
+    found = []
+    for at in range(bisect_right(context, place), len(context)):
+        if steps[context[at]].role == "person":
+            break
+        found.append(context[at])
+    return found
 
 
 def _answers(transform: Transform, step: Step) -> bool:

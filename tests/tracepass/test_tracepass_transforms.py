@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from time import perf_counter
 
 import pytest
 from hypothesis import given
@@ -243,6 +244,17 @@ def test_R6_an_agent_window_has_its_turns_and_tool_calls_and_no_one_elses() -> N
 
 def test_R6_every_other_user_turn_is_the_first_and_the_third() -> None:
     assert texts("every_other_user_turn", *(person(f"p{n}") for n in range(5))) == ["p0", "p2", "p4"]
+
+
+def test_R6_a_long_conversation_takes_its_length_in_time() -> None:
+    turns = [person("p") if n % 3 == 0 else agent("a", call(error="x" if n % 5 == 0 else None)) for n in range(30_000)]
+    transcript = Transcript(id="c", request="p", turns=turns)
+    trace = trace_of(transcript)
+    for each in CATALOGUE.values():
+        start = perf_counter()
+        assert sum(1 for _ in project(each, trace)) >= 1
+        # About 0.3 seconds at most; what looks at every turn for every turn takes minutes.
+        assert perf_counter() - start < 5, each.id
 
 
 # B11: what was not retained
