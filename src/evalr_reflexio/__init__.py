@@ -43,7 +43,9 @@ from evalr_reflexio.compat import (
     session_outcome,
 )
 from evalr_reflexio.config import Config, Experiment, read_config
+from evalr_reflexio.conversing import Conversation
 from evalr_reflexio.fetching import Fetched, fetch, fetch_sync
+from evalr_reflexio.grading import LogGrading, grading_of
 from evalr_reflexio.noticed import Noticed
 from evalr_reflexio.places import config_for, open_store
 from evalr_reflexio.reader import ReflexioLog, reader
@@ -111,6 +113,10 @@ __all__ = [
     "row_counts",
     "session_counts",
     "session_outcome",
+    # judging
+    "Conversation",
+    "LogGrading",
+    "grading_of",
     # what they hold
     "Config",
     "CustomerOutcomeRow",

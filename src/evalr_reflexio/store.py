@@ -202,6 +202,22 @@ class Store:
         if self._queries.mended_texts:
             account.repaired[BAD_TEXT] = self._queries.mended_texts
 
+    def sessions_of_id(self, session: str, account: Log) -> list[SessionRecord]:
+        """The sessions of one id: of several users, where several use it. Nothing else is read."""
+        if REQUESTS not in self.columns:
+            return []
+        self._queries.without = frozenset()
+        parts = self._parts(account)
+        rows = self._queries.rows(
+            "SELECT DISTINCT coalesce(user_id, '') FROM requests WHERE session_id = ? ORDER BY 1", (session,)
+        )
+        batch = {(user, session): SessionRecord(user, session) for (user,) in rows}
+        self._add_requests(batch, parts)
+        records = [record for record in batch.values() if record.requests]
+        self._fill(records, parts, {table: Seen() for table in (OUTCOMES, SHADOWS, LEARNINGS, CUSTOMERS)})
+        self._database.check_unchanged()
+        return records
+
     def _batches(self, account: Log) -> Iterator[dict[tuple[str, str], SessionRecord]]:
         """The sessions, by when they began as their first request writes it, still without their requests."""
         account.bytes_total = self.size
