@@ -10,17 +10,18 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from evalr.errors import InputError
-from evalr.inputs import Input
+from evalr.inputs import Input, Role
 from evalr.logs.log import Item, Log
 from evalr.quoting import quoted
-from evalr_reflexr.envelopes import Envelope, Roles, Workspace, fact_of, is_own, role_reader
+from evalr_reflexr.envelopes import Actor, Envelope, Roles, Workspace, fact_of, is_own, role_reader
 from evalr_reflexr.feedback_events import TARGETS, FeedbackWanted, Givers, Target, feedback_in
 from evalr_reflexr.histories import Field, HistoryRules, field_reader, histories_of
 from evalr_reflexr.matching import Matcher, Matches, of_application
-from evalr_reflexr.reading import Found, Wanted, begins, every_type, log_of, until_end
+from evalr_reflexr.reading import Found, NeededLog, Wanted, begins, every_type, log_of, until_end
 from evalr_reflexr.resolution import chain_of
-from evalr_reflexr.runs import RULE_FACTS, STEPS, runs_in
+from evalr_reflexr.runs import RULE_FACTS, STEPS, RuleRun, runs_in
 from evalr_reflexr.sessions import SessionRules
+from evalr_reflexr.stores import Store
 from evalr_reflexr.transcripts import Words, event_words, transcript_of
 
 RESOLVES: Matches = ("*.resolved",)
@@ -73,7 +74,18 @@ def rule_runs(
                 log.records += 1
                 yield until_end(run, chain[0].workspace, found.ends)
 
-    return log_of(path, items, Wanted(tenant, workspace, of_runs), strict=strict)
+    wanted = Wanted(tenant, workspace, of_runs)
+    return log_of(path, items, wanted, strict=strict, straight=partial(runs_straight, wanted=wanted, role=role))
+
+
+def runs_straight(
+    store: Store, log: NeededLog, reading: Any, *, wanted: Wanted, role: Callable[[Actor], Role]
+) -> Collection[type[Input]]:
+    """Count runs into a report's reading without making inputs of them, where that can be."""
+    from evalr_reflexr.straight import Asked, count_runs
+
+    asked = Asked(wanted.tenant, wanted.workspace, role)
+    return (RuleRun,) if log.needs(RuleRun) and count_runs(store, log, reading, asked) else ()
 
 
 def of_runs(type_name: str) -> bool:

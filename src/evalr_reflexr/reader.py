@@ -13,7 +13,7 @@ from typing import Any
 from evalr.inputs import Input, Session
 from evalr.logs.jsonl import verdict_types
 from evalr.logs.log import Item, Log
-from evalr_reflexr.asking import REOPENS, RESOLVES, may_begin, of_runs, session_rules, skip, starts_of
+from evalr_reflexr.asking import REOPENS, RESOLVES, may_begin, of_runs, runs_straight, session_rules, skip, starts_of
 from evalr_reflexr.envelopes import Envelope, Roles, role_reader
 from evalr_reflexr.feedback_events import feedback_choice, feedback_in
 from evalr_reflexr.matching import Matcher, Matches
@@ -169,4 +169,5 @@ def read(
                 log.derived += log.needs(Chain)
                 yield rules.session(chain)
 
-    return log_of(path, items, wanted, strict=strict, holds_results=bool(labels))
+    straight = partial(runs_straight, wanted=Wanted(tenant, workspace, of_runs), role=role)
+    return log_of(path, items, wanted, strict=strict, holds_results=bool(labels), straight=straight)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from evalr.estimates.words import count_words
 from evalr.inputs import Input
@@ -31,11 +32,16 @@ class Wanted(NamedTuple):
     types: TypeFilter
 
 
+Straight: TypeAlias = Callable[["NeededLog", Any], Collection[type[Input]]]
+"""Counts what it can of a log into a report's reading, without making inputs of it; returns of which types of input."""
+
+
 @dataclass
 class NeededLog(Log):
     """A log of which a report reads what its measures need, and no more."""
 
     needed: tuple[type[Input], ...] | None = field(default=None, init=False)
+    straight: Straight | None = field(default=None, repr=False)
 
     def needs(self, kind: type[Input]) -> bool:
         """Whether inputs of a type are to be read: all are, where nobody says what is needed."""
@@ -44,7 +50,12 @@ class NeededLog(Log):
     def read_into(self, reading: Any, progress: Any) -> None:
         """What a report calls, with its measures, to have everything counted once; see `evalr.reports`."""
         self.needed = tuple({track.measure.reads for track in reading.tracks if track.evaluator is not None})
-        reading.read_each(self, progress)
+        counted = () if self.straight is None or self._begun else self.straight(self, reading)
+        self.needed = tuple(kind for kind in self.needed if kind not in counted)
+        if self.needed or self.holds_results or not counted:
+            reading.read_each(self, progress)
+        else:
+            iter(self)  # it is read once, this way or another
 
 
 class Found(NamedTuple):
@@ -68,6 +79,7 @@ def log_of(
     strict: bool,
     holds_results: bool = False,
     chain: Callable[[Envelope], str | None] | None = None,
+    straight: Callable[[Store, NeededLog, Any], Collection[type[Input]]] | None = None,
 ) -> NeededLog:
     """A log of what `items` makes of the chains of a store; nothing is read before it is iterated over.
 
@@ -78,6 +90,7 @@ def log_of(
         strict: see `Log`.
         holds_results: see `Log`.
         chain: what envelopes are put together by, where it is not their chain; those for which it is None are left out.
+        straight: the fast way, for a report.
     """
     store = find_store(path)
 
@@ -86,7 +99,14 @@ def log_of(
         with Scratch() as scratch:
             yield from items(fill(scratch, store, asked, log, chain), found)
 
-    found = NeededLog(store.path, NAME, read, strict=strict, holds_results=holds_results)
+    found = NeededLog(
+        store.path,
+        NAME,
+        read,
+        strict=strict,
+        holds_results=holds_results,
+        straight=None if straight is None else partial(straight, store),
+    )
     return found
 
 

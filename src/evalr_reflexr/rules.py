@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -14,13 +14,13 @@ from evalr.inputs import Now, utc_now
 from evalr.measures.measure import Measure
 from evalr.summaries import Rate
 from evalr.verdicts import Skip
-from evalr_reflexr.runs import RuleRun, RunStep
+from evalr_reflexr.runs import RuleRun, RunStep, StepKind
 
 Compat = Literal["reflexr"]
 
 RunState = Literal["pending", "running", "retrying", "succeeded", "dead", "cancelled", "skipped"]
 
-STATES: dict[str, RunState] = {
+STATES: dict[StepKind, RunState] = {
     "fired": "pending",
     "started": "running",
     "retrying": "retrying",
@@ -68,21 +68,35 @@ def measure_run_as_reflexr(run: RuleRun, now: datetime) -> RuleOutcome | Skip:
 
 
 def _outcome(run: RuleRun, now: datetime, is_operator: Callable[[RunStep], bool]) -> RuleOutcome | Skip:
-    steps = run.steps
-    if steps and steps[-1].at > now:
-        steps = [step for step in steps if step.at <= now]
+    steps = [step for step in run.steps if step.at <= now]
     if not steps:
         return Skip("it had not begun")
-    kinds = {step.kind for step in steps}
     last = steps[-1]
-    return RuleOutcome.model_construct(
-        state=STATES[last.kind],
-        succeeded="succeeded" in kinds,
-        dead_lettered="dead_lettered" in kinds,
-        retried="retrying" in kinds,
+    if last.kind == "started":
+        # Only a run that waits can be started: behind its end, that changes nothing.
+        before = next((step for step in reversed(steps) if step.kind != "started"), last)
+        last = last if STATES[before.kind] in UNFINISHED else before
+    return outcome_of(
+        {step.kind for step in steps},
+        last.kind,
         intervened=any(step.kind in OPERATIONS and is_operator(step) for step in steps),
         archived=last.kind == "cancelled" and last.with_rule,
         refired=run.refired,
+    )
+
+
+def outcome_of(
+    kinds: Collection[StepKind], last: StepKind, *, intervened: bool, archived: bool, refired: bool
+) -> RuleOutcome:
+    """What became of a run with steps of these kinds, the last of which is known."""
+    return RuleOutcome.model_construct(
+        state=STATES[last],
+        succeeded="succeeded" in kinds,
+        dead_lettered="dead_lettered" in kinds,
+        retried="retrying" in kinds,
+        intervened=intervened,
+        archived=archived,
+        refired=refired,
     )
 
 

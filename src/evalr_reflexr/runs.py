@@ -144,10 +144,15 @@ class RuleFacts:
 
     def cancelled_with_rule(self, envelope: Envelope, rule: str) -> bool:
         """Whether a cancellation came of the rule being archived: such facts stand right behind that one."""
-        if envelope.event.get("reason") == ARCHIVED:
-            return True
-        archived = self._archived.get((envelope.workspace, rule), ())
-        return any(each.seq < envelope.seq <= each.until for each in archived)
+        return envelope.event.get("reason") == ARCHIVED or self.archived(envelope.workspace, rule, envelope.seq)
+
+    def archived(self, workspace: Workspace, rule: str, seq: int) -> bool:
+        """Whether a fact is one of those that stand right behind that of the rule being archived."""
+        return any(each.seq < seq <= each.until for each in self._archived.get((workspace, rule), ()))
+
+    def versions_since(self) -> dict[tuple[Workspace, str], int]:
+        """From which fact on rules have versions, by workspace and rule."""
+        return {key: min(each.seq for each in found) for key, found in self._installed.items()}
 
 
 def _latest(found: list[_Installed] | None, seq: int) -> str | None:
@@ -212,7 +217,7 @@ def _run(
 ) -> RuleRun:
     fired = found[0]
     workspace = fired.workspace
-    steps = [_step(envelope, rule, rules, role) for envelope in found]
+    steps = _in_time_order([_step(envelope, rule, rules, role) for envelope in found])
     attributes: dict[str, str | list[str]] = {"rule": rule, "generation": rules.generation(fired, rule)}
     version = rules.version(fired, rule)
     if version is not None:

@@ -73,12 +73,12 @@ class OpenSqlite:
     goes_on = True
 
     def __init__(self, database: Database) -> None:
-        self._path, self._connection, self._notes = str(database.path), database.connection, database.notes
+        self._path, self.connection, self._notes = str(database.path), database.connection, database.notes
 
     def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows of a statement, so that its lock is gone when they are looked at."""
         try:
-            return self._connection.execute(sql, values).fetchall()
+            return self.connection.execute(sql, values).fetchall()
         except sqlite3.Error as error:
             raise database_error(self._path, error) from error
 
@@ -103,7 +103,8 @@ class OpenSqlite:
         if lacks:
             raise no_store(self._path, f"column {lacks[0]} in reflexr_events", version)
         note = schema_note(version)
-        log.notes += self._notes if note is None else [*self._notes, note]
+        notes = self._notes if note is None else [*self._notes, note]
+        log.notes += [each for each in notes if each not in log.notes]
 
     def workspaces(self) -> list[Workspace]:
         """Those that have events."""
@@ -123,7 +124,7 @@ class OpenSqlite:
         self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter
     ) -> Iterator[Envelope]:
         """See `OpenStore`. What is appended after this began is not read."""
-        for chunk in self._chunks(log, tenant, workspace, types):
+        for chunk in self.chunks(log, tenant, workspace, types):
             yield from self._parsed(chunk, log)
 
     def rows(
@@ -131,9 +132,9 @@ class OpenSqlite:
     ) -> Iterator[Row]:
         """See `OpenStore`. One row that is no JSON would stop SQLite: its chunk is then parsed row by row."""
         paths = ", ".join(f"json_extract(envelope, '$.{'.'.join(FIELDS[field])}')" for field in fields)
-        for chunk in self._chunks(log, tenant, workspace, types):
+        for chunk in self.chunks(log, tenant, workspace, types):
             try:
-                found = self._connection.execute(chunk.sql(f"seq, event_type, {paths}"), chunk.values).fetchall()
+                found = self.connection.execute(chunk.sql(f"seq, event_type, {paths}"), chunk.values).fetchall()
             except sqlite3.Error:
                 for envelope in self._parsed(chunk, log):
                     yield row_of(envelope, fields)
@@ -141,7 +142,7 @@ class OpenSqlite:
                 for seq, type_name, *values in found:
                     yield chunk.workspace, seq, type_name, values
 
-    def _parsed(self, chunk: _Chunk, log: Log) -> Iterator[Envelope]:
+    def _parsed(self, chunk: Chunk, log: Log) -> Iterator[Envelope]:
         for seq, text in self._rows(chunk.sql("seq, CAST(envelope AS BLOB)"), chunk.values):
             try:
                 yield stored_envelope(chunk.workspace, seq, text, log)
@@ -149,7 +150,9 @@ class OpenSqlite:
                 log.records += 1
                 log.skip(str(reason), chunk.workspace.place(seq))
 
-    def _chunks(self, log: Log, tenant: str | None, workspace: str | None, types: TypeFilter) -> Iterator[_Chunk]:
+    def chunks(
+        self, log: Log, tenant: str | None, workspace: str | None, types: TypeFilter, *, size: int = CHUNK
+    ) -> Iterator[Chunk]:
         """What is wanted, in ranges of the key, which the index of types serves as well as the table does."""
         self.check(log)
         found = chosen(self._path, self.workspaces(), tenant=tenant, workspace=workspace)
@@ -159,31 +162,32 @@ class OpenSqlite:
             wanted = tuple(name for name in names if types(name))
             after = -1
             while wanted and after < ends[each]:
-                limited = f"SELECT seq {_OF_WORKSPACE} AND seq > ? AND seq <= ? ORDER BY seq LIMIT {CHUNK}"
+                limited = f"SELECT seq {_OF_WORKSPACE} AND seq > ? AND seq <= ? ORDER BY seq LIMIT {size}"
                 until = self._rows(f"SELECT max(seq) FROM ({limited})", (*each, after, ends[each]))[0][0]
                 if until is None:
                     break
-                yield _Chunk(each, after, until, () if len(wanted) == len(names) else wanted)
+                yield Chunk(each, after, until, wanted, is_all=len(wanted) == len(names))
                 after = until
 
 
-class _Chunk(NamedTuple):
-    """The rows of a workspace after one seq and until another, of some types or (none named) of all."""
+class Chunk(NamedTuple):
+    """The rows of a workspace after one seq and until another, of some types or of all that there are."""
 
     workspace: Workspace
     after: int
     until: int
     types: tuple[str, ...]
+    is_all: bool
 
     def sql(self, what: str) -> str:
         """The statement that reads something of each."""
-        only = f"AND event_type IN ({', '.join('?' * len(self.types))})" if self.types else ""
+        only = "" if self.is_all else f"AND event_type IN ({', '.join('?' * len(self.types))})"
         return f"SELECT {what} {_OF_WORKSPACE} AND seq > ? AND seq <= ? {only} ORDER BY seq"
 
     @property
     def values(self) -> tuple[Any, ...]:
         """Of the statement."""
-        return (*self.workspace, self.after, self.until, *self.types)
+        return (*self.workspace, self.after, self.until, *(() if self.is_all else self.types))
 
 
 _OF_WORKSPACE = "FROM reflexr_events WHERE tenant_id = ? AND workspace_id = ?"

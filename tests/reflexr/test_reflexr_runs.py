@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from reflexr_samples import ADA, BEGIN, BOT, Writer, write_wire
+from reflexr_samples import ADA, BEGIN, BOT, Writer, write_sqlite, write_wire
 
 from evalr import InputError, Skip, Verdict, report
 from evalr.reflexr import (
@@ -238,3 +238,14 @@ class TestRules(MeasureContract):
     ]
     now = LATER
     other_settings: ClassVar[Any] = {"compat": "reflexr"}
+
+
+def test_a_start_behind_its_end_changes_nothing_of_a_run(tmp_path: Path) -> None:
+    writer = Writer()
+    chain = writer.event("desk:opened")
+    for run, ends in (("fir_1", ["run_skipped"]), ("fir_2", ["run_skipped", "run_requeued"])):
+        for fact in ("rule_fired", *ends, "run_started"):
+            writer.fact(fact, run, chain=chain)
+    path = write_sqlite(tmp_path / "store.db", writer.rows)
+    states = [measure_run(run, writer.at).state for run in rule_runs(path)]  # type: ignore[arg-type, union-attr]
+    assert states == ["skipped", "running"]
