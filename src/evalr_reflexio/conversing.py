@@ -39,7 +39,7 @@ class Conversation(Input):
         evaluation_only: whether it was only for evaluation; None where the log does not say.
     """
 
-    kind: ClassVar[str] = "conversation"
+    kind: ClassVar[str] = "session"
 
     id: Name
     transcript: Transcript | None = None

@@ -33,14 +33,15 @@ from evalr.runs import (
     Watch,
     grade,
     regenerate,
+    stratified_sample,
 )
 from evalr_reflexio.arms import Arms, arms_of
 from evalr_reflexio.config import Config
 from evalr_reflexio.conversing import Conversation, conversations
 from evalr_reflexio.gates import LEARNING, OUTCOME, SHADOW, families, gate, why_not
 from evalr_reflexio.pinning import pinned_to
-from evalr_reflexio.places import open_store
-from evalr_reflexio.reader import Compat, config_for
+from evalr_reflexio.places import config_for, open_store
+from evalr_reflexio.reader import Compat
 from evalr_reflexio.stored import Served
 
 Evaluators = Mapping[str, Evaluator[Any, Any]]
@@ -146,6 +147,11 @@ class LogGrading:
         }
         return families(self.config, asked, gate(self.config, nested=self.compat == "reflexio") if sampled else None)
 
+    @property
+    def concurrency(self) -> int:
+        """How many calls there may be at once."""
+        return self.config.concurrency
+
     # -- sessions -----------------------------------------------------------------------------------------------------
 
     def conversations(self) -> Iterator[Conversation]:
@@ -159,6 +165,20 @@ class LogGrading:
         """The sessions in which nothing has happened for a while: ten minutes, unless `ready` says otherwise."""
         readiness, moment = Readiness() if ready is None else ready, resolve_now(now)
         return (each for each in self.conversations() if readiness.is_ready(each, moment))
+
+    def period(self, since: datetime | None, until: datetime | None) -> Iterator[Conversation]:
+        """The sample of a period that `regenerate` judges, each with how many sessions it stands for.
+
+        Args:
+            since: sessions that began then or later; None is without a beginning.
+            until: and before then; None is without an end.
+        """
+        within = (
+            each
+            for each in self.conversations()
+            if each.at is not None and (since is None or since <= each.at) and (until is None or each.at < until)
+        )
+        return iter(stratified_sample(within, self.stratum, n=self.config.stratum_size))
 
     def find(self, session: str, *, user: str | None = None) -> Conversation:
         """One session.

@@ -10,7 +10,7 @@ from itertools import islice
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from evalr.errors import InputError, LogError
 from evalr.estimates.words import count_words
@@ -45,6 +45,9 @@ from evalr_reflexio.stored import (
     treatment_side,
 )
 from evalr_reflexio.tables import OUTCOMES
+
+if TYPE_CHECKING:
+    from evalr_reflexio.grading import LogGrading
 
 Compat = Literal["reflexio"]
 
@@ -145,6 +148,37 @@ class ReflexioReader:
             raise InputError("shadow='arm' needs arms, such as arms='tag', which say whose served answer had Reflexio")
         options = Options(config=config, arms=arms, shadow=shadow, shadow_version=shadow_version, compat=compat)
         return ReflexioLog(str(path), self.name, partial(_items, path, options), strict=strict)
+
+    def grading(
+        self,
+        path: Path,
+        *,
+        config: str | PathLike[str] | Config | None = None,
+        arms: str | Arms | None = None,
+        shadow: Served = "served",
+        shadow_version: str | None = None,
+        compat: Compat | None = None,
+        success_definition: str | None = None,
+    ) -> LogGrading:
+        """How `evalr judge` judges the log without `--measure`: as its configuration says; see `grading_of`.
+
+        Args:
+            path: of the log.
+            config: as for `open`.
+            arms: as for `open`.
+            shadow: as for `open`.
+            shadow_version: the version that is pinned, rather than the configuration's.
+            compat: as for `open`; and samples are drawn as Reflexio draws them.
+            success_definition: what success is, rather than what the configuration says.
+        """
+        from evalr_reflexio.grading import grading_of
+
+        found = grading_of(
+            path, config=config, arms=arms, shadow=shadow, compat=compat, success_definition=success_definition
+        )
+        if shadow_version is None:
+            return found
+        return replace(found, config=replace(found.config, shadow_prompt_version=shadow_version))
 
 
 reader = ReflexioReader()

@@ -17,9 +17,15 @@ from evalr.estimates.words import choice_words, count_words
 from evalr.quoting import safe_text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalr.cli.judging import Asked
     from evalr.reports.report import Report
 
 ENDINGS = "Exit codes: 0 fine, 1 a gate was not cleared, 2 misuse or a log that cannot be used, 130 stopped."
+
+DEFAULT_LIMIT = 8
+"""Calls at once, where nobody says."""
 
 app = typer.Typer(
     cls=QuietGroup,
@@ -218,8 +224,12 @@ def gate(
 def judge(
     log: LogPath,
     measure: Annotated[
-        str, typer.Option(metavar="NAME", help="What is judged: completion, outcome, …", show_default=False)
-    ],
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What is judged: completion, outcome, …. Without it, all that the settings of the log's owners say.",
+        ),
+    ] = None,
     lm: Annotated[
         str | None,
         typer.Option(
@@ -244,7 +254,15 @@ def judge(
     ] = None,
     budget: Annotated[float | None, typer.Option(metavar="USD", help="Stop when so many US dollars are spent.")] = None,
     calls: Annotated[int | None, typer.Option(metavar="NUMBER", help="Make no more calls than this.", min=1)] = None,
-    concurrency: Annotated[int, typer.Option(metavar="NUMBER", help="Calls at once, at most.", min=1)] = 8,
+    concurrency: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="Calls at once, at most. [default: 8]", min=1)
+    ] = None,
+    session: Annotated[
+        str | None, typer.Option(metavar="ID", help="Judge this session now, by the settings of the log.")
+    ] = None,
+    user: Annotated[
+        str | None, typer.Option(metavar="ID", help="Whose session, where several users have one of this id.")
+    ] = None,
     journal: Annotated[
         str | None,
         typer.Option(
@@ -276,33 +294,37 @@ def judge(
     """
     from evalr.cli.judging import Asked, account_lines, agreed, judged, judged_dict, planned, report_of
 
-    plan = planned(
-        Asked(
-            log=log,
-            measure=measure,
-            lm=lm,
-            judge=saved,
-            api_base=api_base,
-            kind=kind,
-            now=_time(now),
-            since=_time(since),
-            until=_time(until),
-            sample=sample,
-            journal=journal,
-            out=out,
-            budget=budget,
-            calls=calls,
-            settings=settings or (),
-            strict=strict,
-        )
+    asked = Asked(
+        log=log,
+        measure=measure or "",
+        lm=lm,
+        judge=saved,
+        api_base=api_base,
+        kind=kind,
+        now=_time(now),
+        since=_time(since),
+        until=_time(until),
+        sample=sample,
+        journal=journal,
+        out=out,
+        budget=budget,
+        calls=calls,
+        settings=settings or (),
+        strict=strict,
+        session=session,
+        user=user,
+        limit=concurrency,
     )
-    if plan.outlook.left and not yes and not agreed(plan):
+    if measure is None or session is not None:
+        _judge_by_its_settings(asked, yes=yes, json=json)
+        return
+    plan = planned(asked)
+    if plan.outlook.left and not yes and not agreed(plan.question()):
         raise typer.Exit(STOPPED)
     try:
-        summary = judged(plan, limit=concurrency)
+        summary = judged(plan, limit=DEFAULT_LIMIT if concurrency is None else concurrency)
     except KeyboardInterrupt:
-        kept = safe_text(str(plan.journal), longest=1_000)
-        print(f"evalr: stopped; what was judged is in {kept}, and the same command asks only the rest", file=sys.stderr)
+        _say_stopped(plan.journal)
         raise
     lines = account_lines(plan, summary, screen_width())
     fields: dict[str, Any] = {"judged": judged_dict(plan, summary), "report": None}
@@ -559,6 +581,37 @@ def _report(
             **options,
             **given,
         )
+
+
+def _judge_by_its_settings(asked: Asked, *, yes: bool, json: bool) -> None:
+    from evalr.cli import graded
+    from evalr.cli.judging import agreed
+
+    plan = graded.planned_grading(asked)
+    if plan.left and not yes and not agreed(plan.question()):
+        raise typer.Exit(STOPPED)
+    if plan.what == "session":
+        grades = graded.graded_session(plan)
+        lines = [str(grades), "", *graded.account_lines(plan, None, screen_width())]
+        print_lines(lines, {"grades": grades.to_dict(), "judged": graded.grading_dict(plan, None)}, json=json)
+        return
+    try:
+        status = graded.graded_log(plan)
+    except KeyboardInterrupt:
+        _say_stopped(plan.journal)
+        raise
+    lines = graded.account_lines(plan, status, screen_width())
+    fields: dict[str, Any] = {"judged": graded.grading_dict(plan, status), "report": None}
+    if status.done:
+        found = graded.graded_report(plan)
+        lines = [found.text(width=screen_width(), color=has_color()), "", *lines]
+        fields["report"] = found.to_dict()
+    print_lines(lines, fields, json=json)
+
+
+def _say_stopped(journal: Path) -> None:
+    kept = safe_text(str(journal), longest=1_000)
+    print(f"evalr: stopped; what was judged is in {kept}, and the same command asks only the rest", file=sys.stderr)
 
 
 def _time(text: str | None) -> datetime | None:

@@ -62,6 +62,9 @@ class Asked:
     calls: int | None = None
     settings: Sequence[str] = ()
     strict: bool = False
+    session: str | None = None
+    user: str | None = None
+    limit: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +98,7 @@ class Plan:
         of = f" of {self.inputs.seen:,}" if self.sampled else ""
         some = f"{ahead.left:,}{of} {self.noun if ahead.left == 1 and not of else plural(self.noun)}"
         known = f" ({ahead.done:,} more in the journal)" if ahead.done else ""
-        price = f"{_price_words(ahead)}{_bound_words(self.budget)}"
+        price = f"{price_words(ahead)}{bound_words(self.budget)}"
         return f"Judge {some}{known} with {safe_text(self.by, longest=200)}, {price}?"
 
 
@@ -108,8 +111,8 @@ def planned(asked: Asked) -> Plan:
     measure = _judged_measure(asked.measure)
     reader = find_reader(asked.log, kind=asked.kind)
     size = None if asked.sample is None else read_sample(asked.sample)
-    budget = _budget(asked)
-    journal, out = _places(asked)
+    budget = asked_budget(asked)
+    journal, out = places(asked)
     ready = ready_judge(measure.name)
     own = reader_settings(reader)
     given = read_settings(asked.settings, {**own, **ready.settings})
@@ -125,7 +128,7 @@ def planned(asked: Asked) -> Plan:
         {name: value for name, value in given.items() if name in own},
     )
     who = _who(asked)
-    with shown_progress(scheme_of(asked.log) or asked.log) as inputs.progress, _opened(journal) as book:
+    with shown_progress(scheme_of(asked.log) or asked.log) as inputs.progress, opened(journal) as book:
         chosen = sampled_inputs(inputs, size)
         ahead = outlook(evaluator, chosen, journal=book)
     inputs.progress = None
@@ -154,13 +157,12 @@ def planned(asked: Asked) -> Plan:
     )
 
 
-def agreed(plan: Plan) -> bool:
+def agreed(question: str) -> bool:
     """Whether a person at the terminal says yes.
 
     Raises:
         InputError: nobody is at one.
     """
-    question = plan.question()
     if sys.stdin is None or not sys.stdin.isatty():
         raise InputError(f"{question} There is no terminal to say yes at: add --yes to go ahead")
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
@@ -187,16 +189,16 @@ def judged(plan: Plan, *, limit: int) -> RunSummary:
         total=plan.outlook.inputs,
     )
     first: Failure | None = None
-    with _kept(plan.out) as keep, run:
+    with kept_lines(plan.out) as keep, run:
         for result in run:
             keep(result_line(plan, result))
             if isinstance(result, Failure):
                 first = first or result
                 if run.summary.failed >= HOPELESS:
-                    _refuse_hopeless(run.summary, first)
+                    refuse_hopeless(run.summary, first)
         summary = run.summary
         if first is not None:
-            _refuse_hopeless(summary, first)
+            refuse_hopeless(summary, first)
     return summary
 
 
@@ -292,13 +294,14 @@ def _refuse_nothing(inputs: LogInputs) -> None:
     )
 
 
-def _budget(asked: Asked) -> Budget | None:
+def asked_budget(asked: Asked) -> Budget | None:
+    """What the run may spend, as it was asked for."""
     if asked.calls is None and asked.budget is None:
         return None
     return Budget(calls=asked.calls, cost=asked.budget)
 
 
-def _refuse_hopeless(summary: RunSummary, first: Failure) -> None:
+def refuse_hopeless(summary: RunSummary, first: Failure) -> None:
     """End a run of which nothing came but failures: a wrong key fails as often as it is used."""
     if summary.results > summary.failed:
         return
@@ -313,7 +316,7 @@ def _refuse_hopeless(summary: RunSummary, first: Failure) -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _places(asked: Asked) -> tuple[Path, Path]:
+def places(asked: Asked) -> tuple[Path, Path]:
     """The journal and the file of results: in the current folder, unless named, and never in the log."""
     scheme = scheme_of(asked.log)
     log = Path(scheme or asked.log)  # the rest of an address may hold a password
@@ -348,7 +351,7 @@ def _refuse_other(out: Path) -> None:
 
 
 @contextmanager
-def _opened(journal: Path) -> Iterator[Journal | None]:
+def opened(journal: Path) -> Iterator[Journal | None]:
     """The journal where there is one: it is made only when somebody has said yes."""
     if not journal.exists():
         yield None
@@ -358,7 +361,7 @@ def _opened(journal: Path) -> Iterator[Journal | None]:
 
 
 @contextmanager
-def _kept(out: Path) -> Iterator[Callable[[str], object]]:
+def kept_lines(out: Path) -> Iterator[Callable[[str], object]]:
     """What to call with lines, which are the file's when all is done; what was there before stays until then."""
     with TemporaryFile("w+", encoding="utf-8") as spool:
         yield lambda line: spool.write(f"{line}\n")
@@ -384,13 +387,15 @@ def _kept(out: Path) -> Iterator[Callable[[str], object]]:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _price_words(ahead: Outlook) -> str:
+def price_words(ahead: Outlook) -> str:
+    """What it is expected to cost."""
     if ahead.cost is not None:
         return f"about ${ahead.cost:,.2f}" if ahead.cost >= CENT else "less than $0.01"
     return "cost unknown" + ("" if ahead.tokens is None else f", about {ahead.tokens:,} tokens")
 
 
-def _bound_words(budget: Budget | None) -> str:
+def bound_words(budget: Budget | None) -> str:
+    """What it may cost at most."""
     if budget is None:
         return ""
     bounds = [] if budget.cost is None else [cost_words(budget.cost, 0, 0)]

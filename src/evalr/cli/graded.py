@@ -1,0 +1,290 @@
+"""`evalr judge` by the settings of the log's owners: one session, a period, or what is due."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from evalr.cli.judging import (
+    HOPELESS,
+    Asked,
+    asked_budget,
+    bound_words,
+    kept_lines,
+    opened,
+    places,
+    price_words,
+    refuse_hopeless,
+)
+from evalr.cli.settings import read_settings
+from evalr.errors import InputError
+from evalr.estimates.words import choice_words, count_words
+from evalr.evaluators import Evaluator
+from evalr.inputs import Input, utc_now
+from evalr.logs import Stored, find_reader, to_line
+from evalr.logs.log import reader_settings
+from evalr.measures.ready_judges import GROUP, ReadyJudge, judged_measures
+from evalr.plugins import load_plugins
+from evalr.quoting import safe_text
+from evalr.reports.fitting import padded, wrapped
+from evalr.reports.report import Report
+from evalr.runs import Budget, Family, Grades, ProgressLine, RegenerationStatus
+from evalr.runs.graded_logs import GradedLog
+from evalr.runs.outlook import Outlook, outlook
+from evalr.verdicts import Failure, Skip
+
+What = Literal["session", "period", "due"]
+
+OUT = "graded"
+"""Stands for the measure in the name of the file of results."""
+
+HOOKED = "success_definition"
+"""A setting of judges that also says that there is something to judge."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradingPlan:
+    """What is to be judged, by whom, what it comes to, and where it is kept."""
+
+    asked: Asked
+    what: What
+    log: GradedLog
+    evaluators: Mapping[str, Evaluator[Any, Any]]
+    ahead: Mapping[str, Outlook]
+    nothing: Mapping[str, Counter[str]]
+    """Why families have nothing to ask, and of how many sessions."""
+    budget: Budget | None
+    journal: Path
+    out: Path
+    limit: int
+
+    @property
+    def left(self) -> int:
+        """How many questions are left to ask."""
+        return sum(each.left for each in self.ahead.values())
+
+    def question(self) -> str:
+        """`Judge 40 outcomes, 12 shadows with MODEL, about $0.12?`: what is left to ask, by family."""
+        some = ", ".join(f"{each.left:,} of {safe_text(name)}" for name, each in self.ahead.items() if each.left)
+        done = sum(each.done for each in self.ahead.values())
+        known = f" ({done:,} more in the journal)" if done else ""
+        price = f"{price_words(_together(self.ahead))}{bound_words(self.budget)}"
+        return f"Judge {some}{known} with {safe_text(self.asked.lm or '', longest=200)}, {price}?"
+
+
+def planned_grading(asked: Asked) -> GradingPlan:
+    """Read the log, ask nobody, and say what judging it comes to.
+
+    Raises:
+        EvalrError: there is nothing to judge, nobody who could, or nowhere to keep it.
+    """
+    reader = find_reader(asked.log, kind=asked.kind)
+    hook = getattr(reader, "grading", None)
+    if hook is None:
+        raise InputError(f"--measure says what is judged; {choice_words('', judged_measures())}")
+    what = _what(asked)
+    own, of_judges = reader_settings(reader), _judge_settings()
+    given = read_settings(asked.settings, {**of_judges, **own})
+    log: GradedLog = hook(
+        Path(asked.log), **{name: each for name, each in given.items() if name in own or name == HOOKED}
+    )
+    settings = {name: each for name, each in given.items() if name in of_judges}
+    evaluators = log.evaluators(asked.lm or "", api_base=asked.api_base, **settings)
+    if asked.measure:
+        if asked.measure not in evaluators:
+            why = log.not_graded.get(asked.measure)
+            raise InputError(
+                f"{asked.measure!r} is not judged: {why}" if why else choice_words(asked.measure, list(evaluators))
+            )
+        evaluators = {asked.measure: evaluators[asked.measure]}
+    journal, out = places(replace(asked, measure=OUT))
+    families = log.judges(evaluators, sampled=what == "due")
+    ahead: dict[str, Outlook] = {}
+    nothing: dict[str, Counter[str]] = {name: Counter() for name in families}
+    with opened(journal) as book:
+        for name, family in families.items():
+            parts = _parts(_inputs(asked, what, log), family, nothing[name])
+            # A grade on demand is served for a day only: what the journal has may be asked again.
+            ahead[name] = outlook(family.evaluators, parts, journal=None if what == "session" else book)  # type: ignore[arg-type]
+    dearest = _together(ahead).dearest
+    if asked.budget is not None and dearest is None and any(each.left for each in ahead.values()):
+        raise InputError(
+            f"--budget needs a price, and none is known of {asked.lm!r}: bound the calls instead, as in --calls 500"
+        )
+    budget = asked_budget(asked)
+    return GradingPlan(
+        asked=asked,
+        what=what,
+        log=log,
+        evaluators=evaluators,
+        ahead=ahead,
+        nothing=nothing,
+        budget=budget if asked.budget is None else Budget(calls=asked.calls, cost=asked.budget, ceiling=dearest),
+        journal=journal,
+        out=out,
+        limit=log.concurrency if asked.limit is None else asked.limit,
+    )
+
+
+def _what(asked: Asked) -> What:
+    if asked.lm is None or asked.judge is not None or asked.sample is not None:
+        raise InputError("a log is judged by its own settings with --lm MODEL; --judge and --sample go with --measure")
+    period = asked.since is not None or asked.until is not None
+    if asked.session is None:
+        if asked.user is not None:
+            raise InputError("--user says whose session is meant: name it with --session")
+        return "period" if period else "due"
+    if period:
+        raise InputError("--session is one session, and --since and --until are a period: leave one of them out")
+    return "session"
+
+
+def _judge_settings() -> dict[str, Any]:
+    # One that cannot be loaded may be of no use here; one that is says so when it is asked for.
+    loaded = load_plugins(GROUP, ReadyJudge).loaded.values()
+    return {name: value for ready in loaded for name, value in ready.settings.items()}
+
+
+def _inputs(asked: Asked, what: What, log: GradedLog) -> Iterable[Input]:
+    if what == "session":
+        return [log.find(asked.session or "", user=asked.user)]
+    if what == "period":
+        return log.period(asked.since, asked.until)
+    return log.quiet(now=asked.now or utc_now)
+
+
+def _parts(given: Iterable[Input], family: Family, nothing: Counter[str]) -> Iterator[Input]:
+    for each in given:
+        found = family.parts(each)
+        parts = [] if isinstance(found, Skip) else list(found)
+        if not parts:
+            nothing[found.reason if isinstance(found, Skip) else family.none] += 1
+        yield from parts
+
+
+def _together(ahead: Mapping[str, Outlook]) -> Outlook:
+    """What all families come to. What is unknown of one is unknown of all."""
+    each = [one for one in ahead.values() if one.left]
+    tokens, costs = [one.tokens for one in each], [one.cost for one in each]
+    dearest = [one.dearest for one in each]
+    return Outlook(
+        inputs=sum(one.inputs for one in ahead.values()),
+        done=sum(one.done for one in ahead.values()),
+        tokens=None if None in tokens else sum(one for one in tokens if one is not None),
+        cost=None if None in costs else sum(one for one in costs if one is not None),
+        dearest=None if None in dearest else max((one for one in dearest if one is not None), default=None),
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Judging
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def graded_session(plan: GradingPlan) -> Grades:
+    """Judge one session.
+
+    Raises:
+        JournalError: the journal cannot be used.
+    """
+    asked = plan.asked
+    return plan.log.grade_sync(
+        asked.session or "",
+        plan.evaluators,
+        user=asked.user,
+        journal=plan.journal,
+        now=asked.now or utc_now,
+        limit=plan.limit,
+        budget=plan.budget,
+    )
+
+
+def graded_log(plan: GradingPlan) -> RegenerationStatus:
+    """Judge a period, or what is due: each result in the journal as it comes, all of them in a file in the end.
+
+    Raises:
+        InputError: the first calls all failed, or the file cannot be written.
+        JournalError: the journal cannot be used.
+    """
+    asked = plan.asked
+    options: dict[str, Any] = {
+        "journal": plan.journal,
+        "limit": plan.limit,
+        "budget": plan.budget,
+        "progress": ProgressLine(),
+    }
+    if plan.what == "period":
+        run = plan.log.regenerate_sync(plan.evaluators, since=asked.since, until=asked.until, **options)
+    else:
+        run = plan.log.catch_up_sync(plan.evaluators, now=asked.now or utc_now, **options)
+    measures = {judge.name: name for name, judge in plan.evaluators.items()}
+    first: Failure | None = None
+    with kept_lines(plan.out) as keep, run:
+        for result in run:
+            keep(to_line(Stored(measures[result.evaluator or ""], result)))
+            if isinstance(result, Failure):
+                first = first or result
+                if run.summary.failed >= HOPELESS:
+                    refuse_hopeless(run.summary, first)
+        if first is not None:
+            refuse_hopeless(run.summary, first)
+    return run.status
+
+
+def graded_report(plan: GradingPlan) -> Report:
+    """The numbers of every family over the results that are kept."""
+    from evalr.bulk import report
+
+    return report(str(plan.out), measures=list(plan.evaluators), now=plan.asked.now, kind="jsonl")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# In words
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def account_lines(plan: GradingPlan, status: RegenerationStatus | None, width: int) -> list[str]:
+    """What was done, what was not, and where it is."""
+    entries: list[tuple[str, str]] = []
+    if status is not None:
+        entries.append(("judged", f"with {safe_text(plan.asked.lm or '')}: {status}"))
+        entries += [("stratum", str(stratum)) for stratum in status.strata]
+    entries += [("not graded", f"{name}: {why}") for name, why in plan.log.not_graded.items()]
+    if plan.what != "session":
+        for name, reasons in plan.nothing.items():
+            entries += [("not asked", f"{name}: {count_words(n, 'session')}, {why}") for why, n in reasons.items()]
+    account = plan.log.account
+    if account is not None and account.left_out.counts:
+        entries.append(("left out", account.left_out.words()))
+    if status is not None and status.done:
+        out = shlex.quote(safe_text(str(plan.out), longest=1_000))
+        entries.append(("results", f"{out}; to see them again: evalr report {out}"))
+    if plan.journal.exists():
+        journal = shlex.quote(safe_text(str(plan.journal), longest=1_000))
+        entries.append(("journal", f"{journal}; nothing was written to the log"))
+    return [
+        line
+        for name, text in entries
+        for line in wrapped(safe_text(text, longest=2_000), width, first=padded(name, 13), rest=" " * 13)
+    ]
+
+
+def grading_dict(plan: GradingPlan, status: RegenerationStatus | None) -> dict[str, Any]:
+    """The same in plain types."""
+    account = plan.log.account
+    return {
+        "what": plan.what,
+        "lm": plan.asked.lm,
+        "evaluators": {name: f"{judge.name}@{judge.version}" for name, judge in plan.evaluators.items()},
+        "expected_cost": _together(plan.ahead).cost,
+        "status": None if status is None else status.to_dict(),
+        "not_graded": dict(plan.log.not_graded),
+        "not_asked": {name: dict(reasons) for name, reasons in plan.nothing.items()},
+        "left_out": {} if account is None else dict(account.left_out.counts),
+        "results": str(plan.out) if status is not None and status.done else None,
+        "journal": str(plan.journal),
+    }

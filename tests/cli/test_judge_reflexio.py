@@ -1,0 +1,189 @@
+"""`evalr judge reflexio.db`: by its own settings, in a process of its own, with a scripted model behind real HTTP."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path += [str(Path(__file__).parent.parent / name) for name in ("dspy_judges", "reflexio_logs")]
+
+from model_server import Answer, Asked, ModelServer, running
+from reflexio_writing import HERE, stored_log
+
+LM = "openai/gpt-4o-mini"
+DEFINITION = "The user's task is done."
+
+
+def family_of(asked: Asked) -> str:
+    names = set(asked.data)
+    return "shadow" if "first" in names else "learning" if "learning" in names else "outcome"
+
+
+def judged_by(asked: Asked, n: int) -> str:
+    return {
+        "outcome": '{"success": true, "corrections": 0, "escalated": false}',
+        "shadow": '{"better": "first", "significant": false, "reason": "fuller"}',
+        "learning": '{"relevant": true, "relevance_reason": "r", "impact": "positive", "impact_reason": "i"}',
+    }[family_of(asked)]
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with running(ModelServer(judged_by)) as serving:
+        yield serving
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("kept")
+    shutil.copyfile(HERE / "config_self-host-org.json", folder / "config_self-host-org.json")
+    return stored_log(folder, "release_0_2_32")
+
+
+def ran(server: ModelServer | None, folder: Path, *arguments: str) -> tuple[int, str, str]:
+    base = [] if server is None else ["--api-base", f"http://127.0.0.1:{server.port}/v1"]
+    environment = {
+        **os.environ,
+        "OPENAI_API_KEY": "sk-nobody",
+        "DSPY_CACHEDIR": str(folder / "cache"),
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    command = [sys.executable, "-m", "evalr.cli", "judge", *arguments, *base]
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+def asked_by_family(server: ModelServer) -> Counter[str]:
+    return Counter(family_of(each) for each in server.asked)
+
+
+def test_one_session_is_graded_now_and_kept_for_a_day(server: ModelServer, kept: Path, tmp_path: Path) -> None:
+    before = hashlib.sha256(kept.read_bytes()).hexdigest()
+    ask = [str(kept), "--lm", LM, "--session", "s02", "--now", "2026-12-01T09:00Z", "--yes"]
+    code, out, err = ran(server, tmp_path, *ask)
+    assert (code, err) == (0, "")
+    assert "outcome: graded, success=True" in out
+    asked = asked_by_family(server)
+    assert asked["outcome"] == 1
+    assert asked["shadow"] >= 1
+    assert any(DEFINITION in each.system for each in server.asked if family_of(each) == "outcome")
+    code, out, _ = ran(server, tmp_path, *ask, "--json")
+    found = json.loads(out)
+    assert {grade["cached"] for grade in found["grades"].values()} == {True}
+    assert asked_by_family(server) == asked
+    ran(server, tmp_path, *ask, "--now", "2026-12-02T09:00Z")
+    assert asked_by_family(server) == Counter({name: 2 * count for name, count in asked.items()})
+    assert sorted(each.name for each in kept.parent.iterdir()) == ["config_self-host-org.json", kept.name]
+    assert hashlib.sha256(kept.read_bytes()).hexdigest() == before
+
+
+def test_a_session_of_several_users_needs_one(server: ModelServer, kept: Path, tmp_path: Path) -> None:
+    ask = [str(kept), "--lm", LM, "--session", "s-shared-1", "--yes"]
+    code, _, err = ran(server, tmp_path, *ask)
+    assert (code, "2 users have a session 's-shared-1': say whose, of 'u01', 'u05'" in err) == (2, True)
+    assert server.asked == []
+    code, out, _ = ran(server, tmp_path, *ask, "--user", "u05", "--measure", "outcome")
+    assert (code, "of user 'u05'" in out, asked_by_family(server)) == (0, True, Counter(outcome=1))
+
+
+def test_a_period_is_judged_in_strata_and_reported(server: ModelServer, kept: Path, tmp_path: Path) -> None:
+    ask = [str(kept), "--lm", LM, "--since", "2026-11-22", "--until", "2026-11-29", "--now", "2026-12-01"]
+    code, _, err = ran(server, tmp_path, *ask)
+    assert (code, "There is no terminal to say yes at" in err, server.asked) == (2, True, [])
+    code, out, err = ran(server, tmp_path, *ask, "--yes", "--json")
+    assert code == 0
+    found = json.loads(out)
+    status = found["judged"]["status"]
+    assert status["state"] == "finished"
+    assert {stratum["name"][0][:8] for stratum in status["strata"]} == {"2026-11-"}
+    assert asked_by_family(server)["outcome"] == status["families"]["outcome"]["graded"] > 5
+    assert {section["measure"] for section in found["report"]["sections"]} == {"outcome", "shadow", "learning"}
+    lines = (tmp_path / "reflexio_self-host-org.graded.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == status["done"] == len(server.asked)
+    asked = len(server.asked)
+    code, out, err = ran(server, tmp_path, *ask)  # there is nothing left to pay for, so nobody is asked to say yes
+    assert (code, err, len(server.asked)) == (0, "", asked)
+    versions = {json.loads(line)["version"] for line in lines if json.loads(line)["measure"] == "shadow"}
+    assert [version.endswith(":pin=v1.1.0") for version in versions] == [True]
+
+
+def test_what_is_due_is_judged_at_the_rates_of_the_configuration(
+    server: ModelServer, kept: Path, tmp_path: Path
+) -> None:
+    config = json.loads((kept.parent / "config_self-host-org.json").read_text(encoding="utf-8"))
+    config["agent_success_config"] |= {"sampling_rate": 0.2, "retrieved_learning_sampling_rate": 0.0}
+    config["agent_success_config"]["evaluation_only_sampling_rate"] = 0.0
+    place = tmp_path / "config_other.json"
+    place.write_text(json.dumps(config), encoding="utf-8")
+    ask = [str(kept), "--lm", LM, "--now", "2026-12-01", "--yes", "--json", "--set", f"config={place}"]
+    code, out, _ = ran(server, tmp_path, *ask)
+    assert code == 0
+    asked = asked_by_family(server)
+    assert (asked["shadow"], asked["learning"]) == (48, 0)
+    assert 0 < asked["outcome"] < 15
+    reasons = json.loads(out)["judged"]["not_asked"]["outcome"]
+    assert sum(reasons.values()) == 44 - asked["outcome"]
+    assert set(reasons) == {"not in the sample of 0.2 of all sessions", "not in the sample of 0 of all sessions"}
+
+
+def test_without_a_success_definition_only_shadow_answers_are_judged(
+    server: ModelServer, kept: Path, tmp_path: Path
+) -> None:
+    shutil.copyfile(kept, tmp_path / "log.db")
+    ask = ["log.db", "--lm", LM, "--since", "2026-11-22", "--now", "2026-12-01", "--yes"]
+    code, out, _ = ran(server, tmp_path, *ask)
+    assert (code, set(asked_by_family(server))) == (0, {"shadow"})
+    assert "outcome: the configuration has no agent_success_config" in out
+    code, out, _ = ran(
+        server, tmp_path, "log.db", "--lm", LM, "--session", "s02", "--yes", "--set", "success_definition=Solved, all."
+    )
+    assert (code, "outcome: graded, success=True" in out, "not graded" in out) == (0, True, False)
+    assert any("Solved, all." in each.system for each in server.asked)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--session", "s02", "--since", "2026-11-01"], "leave one of them out"),
+        (["--user", "u01"], "name it with --session"),
+        (["--session", "s99"], "has no session 's99'"),
+        (["--sample", "3"], "--judge and --sample go with --measure"),
+        (["--session", "s02", "--measure", "completion"], "there are: outcome, shadow, learning"),
+    ],
+)
+def test_what_makes_no_sense_is_said(kept: Path, tmp_path: Path, options: list[str], why: str) -> None:
+    code, _, err = ran(None, tmp_path, str(kept), "--lm", LM, "--yes", *options)
+    assert (code, why in err) == (2, True), err
+
+
+def test_a_log_without_settings_of_its_own_needs_a_measure(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text('{"id": "t1", "request": "x"}\n', encoding="utf-8")
+    for options in ([], ["--session", "t1"]):
+        code, _, err = ran(None, tmp_path, "log.jsonl", "--lm", LM, *options)
+        assert (code, "--measure says what is judged; there are: completion" in err) == (2, True), err
+
+
+def test_a_wrong_key_is_seen_early(kept: Path, tmp_path: Path) -> None:
+    with running(ModelServer(lambda asked, n: Answer(status=401))) as server:
+        code, _, err = ran(server, tmp_path, str(kept), "--lm", LM, "--now", "2026-12-01", "--yes")
+    assert (code, "no verdict: all of the first 10 answers failed" in err) == (2, True), err
+    assert not list(tmp_path.glob("*.jsonl"))
