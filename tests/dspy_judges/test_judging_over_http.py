@@ -9,12 +9,12 @@ from typing import Any
 
 import dspy
 import pytest
-from model_server import GOOD, Answer, ModelServer
+from model_server import GOOD, Answer, Asked, ModelServer
 
 from evalr import Failure, Result, Verdict
 from evalr.dspy import completion_judge
 from evalr.inputs import Transcript
-from evalr.runs import Retry, RunSummary, evaluate_all
+from evalr.runs import Journal, Retry, RunSummary, evaluate_all
 from evalr_dspy.pacing import Pace
 
 QUICK = Retry(first=0.01)
@@ -71,6 +71,55 @@ def test_retry_after_is_waited_for_once_and_holds_all_calls_back(model_server: M
     assert 1 <= took < 2
     assert summary.throttled >= 0.9
     assert all(result.latency is not None and result.latency < 0.9 for result in results)
+
+
+def test_a_judge_works_through_steady_limits_errors_and_cuts(model_server: ModelServer, tmp_path: Path) -> None:
+    """Of every ten answers two are 429, one is 500, and now and then a connection is cut; nothing is lost."""
+
+    def busy(asked: Asked, n: int) -> Answer:
+        if n % 5 == 0:
+            return Answer(status=429, headers={"Retry-After": "0"})
+        if n % 10 == 7:
+            return Answer(status=500)
+        return Answer(cut=True) if n % 50 == 3 else Answer(delay=0.005)
+
+    model_server.script = busy
+    patient = Retry(tries=20, first=0.01, longest=0.1)
+    begun = time.monotonic()
+    results, summary = ran(model_server.lm(), asks(300), limit=32, retry=patient, journal=tmp_path / "judged.db")
+    assert time.monotonic() - begun < 20
+    assert (summary.verdicts, summary.failed, summary.not_done) == (300, 0, {})
+    assert len({result.about.id for result in results if result.about is not None}) == 300
+    assert summary.retried >= 60
+    # A cut connection was asked, too: every call is counted, and no client tries again behind the run's back.
+    assert len(model_server.asked) == summary.calls == 300 + summary.retried
+    assert model_server.most_at_once <= 32
+    assert all(result.latency is not None and result.latency < 5 for result in results)
+    with Journal(tmp_path / "judged.db") as journal:
+        assert (journal.totals().items, journal.totals().calls) == ({"verdict": 300}, summary.calls)
+
+
+def test_a_judge_keeps_to_the_pace_of_a_server_that_allows_only_so_many_a_second(model_server: ModelServer) -> None:
+    """A bucket of 20 calls that fills with 100 a second, asked by 32 at once: it refuses few of them for long."""
+    level, last = 20.0, time.monotonic()
+
+    def limited(asked: Asked, n: int) -> Answer:
+        nonlocal level, last
+        now = time.monotonic()
+        level, last = min(20.0, level + 100 * (now - last)), now
+        if level < 1:
+            return Answer(status=429, headers={"Retry-After": "0.1"})
+        level -= 1
+        return Answer(delay=0.01)
+
+    model_server.script = limited
+    begun = time.monotonic()
+    results, summary = ran(model_server.lm(), asks(220), limit=32, retry=Retry(tries=20, first=0.01))
+    took = time.monotonic() - begun
+    assert [type(result) for result in results] == [Verdict] * 220
+    assert 1.8 < took < 10  # 200 beyond the first twenty are two seconds at the server's own pace
+    assert summary.throttled > 0
+    assert len(model_server.asked) == summary.calls < 2 * 220
 
 
 def test_a_clients_own_timeout_is_tried_again(model_server: ModelServer) -> None:
