@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import dspy
 from pydantic import BaseModel, Field
 from pydantic_core import to_jsonable_python
 
@@ -49,28 +48,16 @@ def agreements(examples: Sequence[Example[Any]], results: Iterable[Result[Any]],
     for result in results:
         example = labels[result.about.subject if result.about is not None else None]
         if isinstance(result, Verdict):
-            same = _same(getattr(result.value, on), getattr(example.expected, on))
-            judged.append(replace(result, value=Agreement(agreed=same), about=example.about()))
+            value = Agreement(agreed=agrees(example, result, on))
+            judged.append(replace(result, value=value, about=example.about()))
         else:
             judged.append(replace(result, about=example.about()))
     return agreement_rate.estimate(judged)
 
 
-def feedback_on(on: str) -> Callable[..., dspy.Prediction]:
-    """Dspy's metric of agreement on a field, with what people said and why as feedback.
-
-    The score is 1 where both agree, else 0, whatever it is asked for, and the feedback is never empty.
-    """
-
-    def metric(
-        gold: dspy.Example, pred: dspy.Prediction, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
-    ) -> dspy.Prediction:
-        example: Example[Any] = gold.evalr_example
-        expected = _expected(example)
-        said = {name: getattr(pred, name, None) for name in expected}
-        return dspy.Prediction(score=float(_same(said[on], expected[on])), feedback=feedback(example, said, on))
-
-    return metric
+def agrees(example: Example[Any], result: Result[Any], on: str) -> bool:
+    """Whether a judge says what people say of a field; where it gives no verdict, it does not."""
+    return isinstance(result, Verdict) and _same(getattr(result.value, on), getattr(example.expected, on))
 
 
 def feedback(example: Example[Any], said: dict[str, Any], on: str) -> str:

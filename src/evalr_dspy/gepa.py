@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
 import dspy
 
 from evalr.background import run_sync
-from evalr.errors import InputError, error_words
+from evalr.errors import InputError
 from evalr.estimates.estimate import Estimate
 from evalr.estimates.words import count_words
 from evalr.evaluators import I
 from evalr.labels import Dataset, Example, split
 from evalr.labels.subjects import subject_of
-from evalr.quoting import safe_text
 from evalr.verdicts import V
 from evalr_dspy import client
-from evalr_dspy.agreement import agreed_field, agreements, feedback_on
+from evalr_dspy.agreement import agreed_field, agreements
 from evalr_dspy.judge import DspyJudge
 
 if TYPE_CHECKING:
@@ -102,6 +102,7 @@ class Gepa:
         at_once: how many calls there may be at once.
         examples: how many examples each reflection sees.
         seed: another split, and another course of training.
+        progress: whether to show a bar.
 
     Source: Agrawal et al. 2025, "GEPA: reflective prompt evolution can outperform reinforcement learning".
     """
@@ -113,6 +114,7 @@ class Gepa:
     at_once: int = 8
     examples: int = 3
     seed: int = 0
+    progress: bool = False
 
     def __post_init__(self) -> None:
         client.checked(self.reflection_lm)
@@ -132,15 +134,26 @@ class Gepa:
         from anyio import to_thread
 
         from evalr_dspy.proposals import Proposals
+        from evalr_dspy.rubric_search import RubricSearch, best_rubric
 
         on = agreed_field(judge.verdict_type, self.on)
         parts = self._parts(judge, labels)
         measured, left_out = _unseen(judge, parts)
-        proposals = Proposals()
-        failures: list[str] = []
-        rubric = await to_thread.run_sync(self._rubric, judge, parts, on, proposals, failures)
+        proposals = Proposals(self.reflection_lm)
+        search = RubricSearch(judge, on, proposals, at_once=self.at_once)
+        searched = partial(
+            best_rubric,
+            search,
+            training=parts["training"],
+            validation=parts["validation"],
+            calls=self.calls,
+            examples=self.examples,
+            seed=self.seed,
+            progress=self.progress,
+        )
+        rubric = await to_thread.run_sync(searched)
         trained = judge
-        if rubric != judge.signature.instructions:
+        if rubric != judge.instructions:
             made_with = (*judge.trained_on, *parts["training"], *parts["validation"])
             trained = replace(judge, instructions=rubric, trained_on=made_with)
         before = await self._agreement(judge, measured, on)
@@ -153,7 +166,7 @@ class Gepa:
             proposed=proposals.made,
             failed=proposals.failed,
             errors=dict(proposals.errors),
-            judge_errors=dict(Counter(failures)),
+            judge_errors=dict(search.errors),
             counts={name: len(part) for name, part in parts.items()} | {"measurement": len(measured)},
             left_out=left_out,
             on=on,
@@ -173,65 +186,11 @@ class Gepa:
             raise InputError(f"{len(labelled)} labelled examples leave a part empty ({empty}): label more")
         return {name: list(part) for name, part in made.items()}
 
-    def _rubric(
-        self,
-        judge: DspyJudge[I, V],
-        parts: Mapping[str, Sequence[Example[V]]],
-        on: str,
-        proposals: Proposals,
-        failures: list[str],
-    ) -> str:
-        optimizer = dspy.GEPA(
-            metric=feedback_on(on),
-            max_metric_calls=self.calls,
-            reflection_minibatch_size=self.examples,
-            reflection_lm=self.reflection_lm.copy(cache=False),
-            instruction_proposer=proposals,
-            add_format_failure_as_feedback=True,
-            num_threads=self.at_once,
-            use_merge=False,  # there is one rubric, and nothing to merge
-            seed=self.seed,
-        )
-        lm = judge.lm.copy(cache=False)
-        with dspy.context(lm=lm, adapter=judge.adapter, disable_history=True, send_stream=None):
-            found = optimizer.compile(
-                _Program(judge, failures.append),
-                trainset=_dspy_examples(judge, parts["training"]),
-                valset=_dspy_examples(judge, parts["validation"]),
-            )
-        return str(found.judge.signature.instructions)
-
     async def _agreement(self, judge: DspyJudge[I, V], measured: Sequence[Example[V]], on: str) -> Estimate:
         from evalr.runs import evaluate_all
 
         run = evaluate_all(judge, [example.given() for example in measured], limit=self.at_once)
         return agreements(measured, [result async for result in run], on)
-
-
-class _Program(dspy.Module):  # type: ignore[misc]
-    """A judge as dspy's optimizers take it."""
-
-    def __init__(self, judge: DspyJudge[Any, Any], failed: Callable[[str], object]) -> None:
-        super().__init__()
-        self.judge = dspy.Predict(judge.signature)
-        self.judge.demos = judge.shown_demos
-        # As a function it is shared by the copies that are made of a program.
-        self._failed: Callable[[str], object] = failed
-
-    def forward(self, **texts: str) -> dspy.Prediction:
-        try:
-            return self.judge(**texts)
-        except Exception as error:
-            self._failed(safe_text(error_words(error), longest=200))
-            raise
-
-
-def _dspy_examples(judge: DspyJudge[Any, Any], examples: Iterable[Example[Any]]) -> list[dspy.Example]:
-    made = []
-    for example in examples:
-        texts = judge.shown(example.given()).texts
-        made.append(dspy.Example(**texts, evalr_example=example).with_inputs(*texts))
-    return made
 
 
 def _unseen(

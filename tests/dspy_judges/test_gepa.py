@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from evalr.inputs import Transcript
 from evalr.labels import Dataset, Example, agreement
 from evalr.measures import TaskCompletion
 from evalr.runs import evaluate_all_sync
+from evalr_dspy.agreement import feedback
 
 RULE = "A result without a risks section is not completed."
 NOT_DONE = '{"completed": false, "quality": 2}'
@@ -187,9 +189,81 @@ def test_judges_that_fail_are_missing_and_not_wrong(model_server: ModelServer) -
     assert training.before.value is None
     assert training.before.left_out == {"failed": training.counts["measurement"]}
     assert training.judge_errors == {
-        "UnreadAnswerError: the model's answer has no JSON object with a verdict: 'no idea'": len(model_server.asked)
+        "the model's answer has no JSON object with a verdict: 'no idea'": len(model_server.asked)
         - training.counts["measurement"]
     }
+
+
+def test_training_prints_nothing_unless_asked_for_its_progress(
+    model_server: ModelServer, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    model_server.script = reflecting
+    lm = model_server.lm()
+    with caplog.at_level("INFO"):
+        trained(model_server, Gepa(reflection_lm=lm, calls=60))
+    assert capfd.readouterr() == ("", "")
+    assert not [record for record in caplog.records if "risks section" in record.getMessage()]
+    trained(model_server, Gepa(reflection_lm=lm, calls=60, progress=True))
+    lm.close()
+    assert "60" in capfd.readouterr().err
+
+
+def test_training_waits_as_a_run_does_and_takes_no_answer_that_was_cut_off(model_server: ModelServer) -> None:
+    def script(asked: Asked, n: int) -> Answer | str:
+        if "new_instruction" in asked.system:
+            return reflecting(asked, n)
+        if n in (3, 8):
+            return Answer(status=429, headers={"Retry-After": "0"})
+        return Answer(easily_pleased(asked, n), finish="length" if n % 5 == 0 else "stop")
+
+    model_server.script = script
+    lm = model_server.lm()
+    training = trained(model_server, Gepa(reflection_lm=lm, calls=60))
+    lm.close()
+    (why,) = training.judge_errors  # and no 429 among them
+    assert why.startswith("the model's answer was cut off")
+    assert training.proposed >= 1
+
+
+def test_an_answer_that_cannot_be_read_is_something_to_reflect_on(model_server: ModelServer) -> None:
+    def script(asked: Asked, n: int) -> str:
+        if "new_instruction" in asked.system:
+            return reflecting(asked, n)
+        return easily_pleased(asked, n) if RULE in asked.system else "It is done, I would say."
+
+    model_server.script = script
+    lm = model_server.lm()
+    training = trained(model_server, Gepa(reflection_lm=lm, calls=60))
+    lm.close()
+    assert training.status == "trained"
+    reflections = [asked.user for asked in model_server.asked if "new_instruction" in asked.system]
+    assert any("Your answer was no verdict: the model's answer has no JSON object" in text for text in reflections)
+    assert all("Feedback" in text for text in reflections)
+
+
+def test_feedback_is_never_empty_whatever_people_and_judge_said() -> None:
+    for n in range(2):
+        for said in (
+            {"completed": True, "quality": 4, "reason": None},
+            {"completed": None, "quality": 9, "reason": ""},
+        ):
+            for reason in (None, "", "The risks were missing"):
+                assert feedback(example(n, reason=reason), said, "completed").startswith(("People said", "You said"))
+
+
+def test_training_within_a_loop_asks_in_that_loop(model_server: ModelServer) -> None:
+    model_server.script = reflecting
+    lm = model_server.lm()
+    judge: DspyJudge[Any, Any] = completion_judge(lm=model_server.lm())
+
+    async def main() -> Training[Any, Any]:
+        try:
+            return await Gepa(reflection_lm=lm, calls=60).train(judge, LABELS)
+        finally:
+            await judge.lm.aclose()
+
+    assert asyncio.run(main()).status == "trained"
+    lm.close()
 
 
 def test_a_judge_that_cannot_be_reached_is_no_reason_to_reflect(model_server: ModelServer) -> None:

@@ -15,10 +15,11 @@ from model_server import GOOD, Answer, ModelServer
 from pydantic import BaseModel, Field
 
 from evalr import Failure, FieldTypeError, InputError, Result, Verdict, run_sync
-from evalr.dspy import DspyJudge
-from evalr.inputs import Exchange, Input, Session, Transcript, Turn
+from evalr.dspy import DspyJudge, completion_judge
+from evalr.inputs import Exchange, Input, Pair, Session, Transcript, Turn
 from evalr.labels import Example
 from evalr.measures import SessionOutcome, TaskCompletion
+from evalr.runs import evaluate_all_sync
 from evalr.testing import EvaluatorContract
 
 T = TypeVar("T")
@@ -295,6 +296,17 @@ def test_the_model_is_told_nothing_of_users_arms_and_attributes() -> None:
     judge = DspyJudge(TaskCompletion, inputs=Transcript, lm=scripted())
     for text in ("ada", "control", "writer"):
         assert text not in "".join(message["content"] for message in judge.prompt(TRANSCRIPT))
+
+
+def test_an_input_of_another_type_is_an_error_and_never_a_skip(model_server: ModelServer) -> None:
+    judge = completion_judge(lm=model_server.lm())
+    other: Any = Pair(message="Hi", first="Hello", second="Good day")
+    for ask in (judge.evaluate_sync, judge.prompt):
+        with pytest.raises(InputError, match="judge 'completion' reads Transcript, not Pair"):
+            ask(other)
+    with pytest.raises(InputError, match="input 0 is a Pair, and evaluator 'completion' reads Transcript"):
+        list(evaluate_all_sync(judge, [other]))
+    assert model_server.asked == []
 
 
 def test_demonstrations_come_before_the_input_and_are_data_too() -> None:
