@@ -13,7 +13,7 @@ from evalr.background import run_sync
 from evalr.errors import InputError, error_words
 from evalr.fields import verdict_fields
 from evalr.input_fields import without_lone_surrogates
-from evalr.inputs import Input, Now, reading_time, resolve_now
+from evalr.inputs import Input, Now, Subject, reading_time, resolve_now
 from evalr.verdicts import TRAINED_ON, Failure, HandOff, Result, Skip, V, V_co, Verdict, is_trained_on
 
 I_contra = TypeVar("I_contra", bound=Input, contravariant=True)
@@ -284,6 +284,11 @@ class Fallback(Generic[I, V]):
     def expected_calls(self, given: I, /) -> int:
         """The calls of all of them, which may all be asked."""
         return sum(calls_of(evaluator, given) for evaluator in self.evaluators)
+
+    @property
+    def made_with(self) -> frozenset[Subject]:
+        """What any of them was trained with, as far as they say."""
+        return frozenset().union(*(getattr(evaluator, "made_with", ()) for evaluator in self.evaluators))
 
     def _parts(self, name: str) -> list[Callable[[Any], Any]]:
         """What those evaluators that have an optional part of this name call by it."""

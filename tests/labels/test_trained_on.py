@@ -66,6 +66,11 @@ def test_calibration_leaves_it_out_and_counts_it() -> None:
     assert found.reliability == calibration(REST[:-1], REST_LABELS[:-1]).reliability
 
 
+def test_a_calibration_on_nothing_else_says_so() -> None:
+    with pytest.raises(InputError, match="the judge was made with 40 results, which are all there are"):
+        calibration(RESULTS[:40], LABELS)
+
+
 def test_corrected_rates_leave_it_out_and_count_it() -> None:
     unlabelled = [judged(n, YES) for n in range(60, 160)]
     found = corrected(ok_rate, [*RESULTS, *unlabelled], LABELS)

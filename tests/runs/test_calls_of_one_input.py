@@ -133,7 +133,8 @@ def test_exchanges_that_trained_a_judge_of_pairs_are_known_though_pairs_have_no_
     given = exchanges(4)
     made_with = {given[0].about().subject, ("pair", None, None, "e1")}
     judge = Judge(made_with=frozenset(made_with))
-    results, _ = ran(shadow_evaluator(judge, orders="both"), given)
     labels = [feedback(each, ShadowWin(winner="tie")) for each in given]
-    found = agreement(results, labels)
-    assert (found.pairs, found.trained_on) == (2, 2)
+    for asked in (judge, Fallback(judge), Fallback(Judge(name="cheap"), judge)):
+        results, _ = ran(shadow_evaluator(asked, orders="both"), given)
+        found = agreement(results, labels)
+        assert (found.pairs, found.trained_on) == (2, 2)

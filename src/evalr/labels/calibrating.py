@@ -223,6 +223,12 @@ def _field(pairs: Pairs, field: str | None) -> str:
     )
     declared = [] if pairs.verdict_type is None else [each.name for each in verdict_fields(pairs.verdict_type)]
     if field is None:
+        left_out = pairs.excluded.results + pairs.excluded.trained_on
+        if not pairs.judged and left_out:
+            raise InputError(
+                f"the judge was made with {count_words(left_out, 'result')}, which are all there are: pass results on "
+                "other inputs"
+            )
         if len(known) != 1:
             raise InputError(
                 "no verdict says how confident it is: a judge does so by Verdict(..., confidence={'field': 0.9})"
