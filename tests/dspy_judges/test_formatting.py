@@ -133,7 +133,11 @@ def test_shares_of_a_budget_never_exceed_it_or_what_is_needed(needed: dict[str, 
         assert got == needed
 
 
-@given(st.lists(st.text(max_size=300), max_size=30), st.integers(200, 2000))
+# Texts that say themselves that something is left out are shown as they are, and would be counted here.
+UNLIKE_GAPS = st.text(max_size=300).filter(lambda text: "left_out_here" not in text and "left out" not in text)
+
+
+@given(st.lists(UNLIKE_GAPS, max_size=30), st.integers(200, 2000))
 def test_a_transcript_keeps_to_the_budget_and_says_where_it_does_not_fit(texts: list[str], budget: int) -> None:
     shown = Formatter(FIELDS, budget=budget)(talk(*texts))
     # The words that say what is left out come on top.
