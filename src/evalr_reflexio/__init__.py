@@ -3,6 +3,14 @@
 Nothing here imports Reflexio, or writes to what it keeps.
 """
 
+from evalr_reflexio.answers.arm_answer import ArmAnswer, ArmPair, ArmsAnswer, Coverage
+from evalr_reflexio.answers.customers import CustomerAnswer
+from evalr_reflexio.answers.health import Health
+from evalr_reflexio.answers.impact import Impact, impact
+from evalr_reflexio.answers.learning_sums import ImpactEstimates
+from evalr_reflexio.answers.learnings import Association, LearningAnswer, LearningRecord
+from evalr_reflexio.answers.recent import RecentOutcome
+from evalr_reflexio.answers.shadows import Compared, ShadowAnswer
 from evalr_reflexio.arms import (
     ArmCounts,
     ArmReading,
@@ -65,6 +73,22 @@ from evalr_reflexio.rows import (
 from evalr_reflexio.store import Store
 
 __all__ = [
+    # answers
+    "ArmAnswer",
+    "ArmPair",
+    "ArmsAnswer",
+    "Association",
+    "Compared",
+    "Coverage",
+    "CustomerAnswer",
+    "Health",
+    "Impact",
+    "ImpactEstimates",
+    "LearningAnswer",
+    "LearningRecord",
+    "RecentOutcome",
+    "ShadowAnswer",
+    "impact",
     # a log
     "Store",
     "config_for",

@@ -336,6 +336,18 @@ class ArmCounts:
             values = self.seen[cause]
             values[reading.seen if reading.seen in values or len(values) < SHOWN_VALUES else "others"] += 1
 
+    def merge(self, other: ArmCounts) -> None:
+        """Count what another reading has found, of other sessions."""
+        self.sessions.update(other.sessions)
+        self.untagged.update(other.untagged)
+        for cause, values in other.seen.items():
+            mine = self.seen[cause]
+            for value, count in values.items():
+                mine[value if value in mine or len(mine) < SHOWN_VALUES else "others"] += count
+        self.checked += other.checked
+        self.disagreeing += other.disagreeing
+        self.disagreeing_sessions += other.disagreeing_sessions[: MOST_LISTED - len(self.disagreeing_sessions)]
+
     def check(self, record: SessionRecord, logged: str, computed: str) -> None:
         """Set the arm that the log keeps beside the one that is computed anew."""
         self.checked += 1

@@ -7,7 +7,7 @@ from typing import Any
 
 from evalr.inputs import Activity, Exchange, LearningUse, Session, Side, ToolCall, Transcript, Turn
 from evalr_reflexio.making import made
-from evalr_reflexio.rows import InteractionRow, Reference, SessionRecord, ToolUse
+from evalr_reflexio.rows import InteractionRow, OutcomeRow, Reference, SessionRecord, ToolUse
 
 NO_SOURCE = "(none)"
 """The request source of requests that name none: no text that Reflexio lets in."""
@@ -113,6 +113,20 @@ def _tool_call(tool: ToolUse) -> ToolCall:
             "result": None,
         },
     )
+
+
+_NO_PERSON = frozenset(("agent", "assistant", "system", "tool", "internal"))
+
+
+def user_turns_of(record: SessionRecord, row: OutcomeRow) -> int | None:
+    """How many turns of the person a session has, as Reflexio counts them, so far as its judge saw it.
+
+    It keeps that number of successes alone. None where the log has no turns.
+    """
+    if not record.interactions:
+        return None
+    seen = record.interactions if row.judged_interactions is None else record.interactions[: row.judged_interactions]
+    return sum(each.raw_role.lower() not in _NO_PERSON for each in seen)
 
 
 def is_exchange(row: InteractionRow) -> bool:

@@ -19,10 +19,10 @@ from evalr.logs.further import Further, ReportTerms
 from evalr.logs.log import Item, Log, Stored
 from evalr.quoting import quoted
 from evalr.verdicts import Verdict
-from evalr_reflexio.arms import ArmCounts, Arms, ExperimentArms, SourceArms, arms_of, computed_arm
-from evalr_reflexio.assigning import CONTROL, HOLDOUT
+from evalr_reflexio.arms import ArmCounts, Arms, ExperimentArms, SourceArms, TagArms, arms_of, computed_arm
 from evalr_reflexio.compat import compat_figures, own_section
 from evalr_reflexio.config import Config
+from evalr_reflexio.controls import controls_of
 from evalr_reflexio.conversations import (
     exchanges_of,
     learning_uses_of,
@@ -140,12 +140,9 @@ class ReflexioReader:
         Raises:
             InputError: a setting makes no sense.
         """
-        if shadow not in ("served", "shadow", "arm"):
-            raise InputError(f"shadow={shadow!r} must be 'served', 'shadow' or 'arm'")
         if compat not in (None, "reflexio"):
             raise InputError(f"compat={compat!r} must be None or 'reflexio'")
-        if shadow == "arm" and arms is None:
-            raise InputError("shadow='arm' needs arms, such as arms='tag', which say whose served answer had Reflexio")
+        controls_of(None if arms is None else TagArms() if isinstance(arms, str) else arms, shadow)
         options = Options(config=config, arms=arms, shadow=shadow, shadow_version=shadow_version, compat=compat)
         return ReflexioLog(str(path), self.name, partial(_items, path, options), strict=strict)
 
@@ -214,7 +211,7 @@ class _Reading:
 
     def __init__(self, store: Store, options: Options, arms: Arms | None, config: Config, log: ReflexioLog) -> None:
         self.store, self.options, self.arms, self.config, self.log = store, options, arms, config, log
-        self.controls = _controls(arms, options.shadow)
+        self.controls = controls_of(arms, options.shadow)
         wanted = options.shadow_version or config.shadow_prompt_version
         self.prompt_version = None if wanted == ALL_PROMPTS else wanted
         self.has_corrections = store.has(OUTCOMES, "tags")
@@ -341,16 +338,6 @@ class _Reading:
             notes += _ways_to_split(self.store)
         else:
             notes += arm_sentences(self.log.arms, self.arms)
-
-
-def _controls(arms: Arms | None, shadow: Served) -> tuple[str, ...]:
-    """The labels of arms whose served answers were without Reflexio."""
-    if not isinstance(arms, SourceArms):
-        return (CONTROL, HOLDOUT)
-    found = tuple(label for label in arms.labels if label.casefold() in (CONTROL, HOLDOUT))
-    if shadow == "arm" and not found:
-        raise InputError("shadow='arm' needs a set of request sources labelled control, where answers had no Reflexio")
-    return found
 
 
 def _repeated(stored: Stored, times: Counter[Any]) -> Stored:

@@ -22,6 +22,7 @@ from evalr.logs.sqlite import Database
 from evalr_reflexio.cells import instant, text_of
 from evalr_reflexio.config import Experiment
 from evalr_reflexio.parsing import (
+    UNNAMED_EVALUATOR,
     Parts,
     customer_outcome_row,
     grading_state,
@@ -533,6 +534,24 @@ class Store:
         found: Counter[str] = Counter()
         for source, count in rows:
             found[text_of(source)] += count
+        return found
+
+    def judges_seen(self) -> Counter[str]:
+        """The judges of sessions that there are, each with its verdicts."""
+        return self._seen(OUTCOMES, "evaluation_name", UNNAMED_EVALUATOR)
+
+    def shadow_versions_seen(self) -> Counter[str]:
+        """The prompt versions of the judge of two answers that there are, each with its verdicts."""
+        return self._seen(SHADOWS, "judge_prompt_version", "")
+
+    def _seen(self, table: str, column: str, unnamed: str) -> Counter[str]:
+        found: Counter[str] = Counter()
+        if table in self.columns:
+            named = column if self.has(table, column) else "NULL"
+            for name, count in self._queries.rows(
+                f"SELECT {named}, count(*) FROM {table} GROUP BY 1 ORDER BY 2 DESC, 1"
+            ):
+                found[text_of(name) or unnamed] += count
         return found
 
     def _parts(self, account: Log) -> Parts:

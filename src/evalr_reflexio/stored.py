@@ -21,7 +21,7 @@ from evalr.measures.session_outcome import SessionOutcome
 from evalr.measures.shadow import ShadowWin
 from evalr.verdicts import Skip, Verdict
 from evalr_reflexio.assigning import CONTROL, HOLDOUT
-from evalr_reflexio.conversations import attributes_of, cited_of, learning_id_of, use_words
+from evalr_reflexio.conversations import attributes_of, cited_of, learning_id_of, use_words, user_turns_of
 from evalr_reflexio.rows import (
     CustomerOutcomeRow,
     InteractionRow,
@@ -62,7 +62,8 @@ def outcome_verdict(record: SessionRecord, row: OutcomeRow, *, arm: str | None =
         success=row.success,
         corrections=row.corrections,
         escalated=row.escalated,
-        user_turns=row.turns,
+        # A failure ends the wait for a success after so many turns; left out, only quick successes would be seen.
+        user_turns=row.turns if row.success or row.turns is not None else user_turns_of(record, row),
         failure_type=row.failure_type if failed else None,
         failure_reason=row.failure_reason if failed else None,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from evalr.estimates.display import Line, line, paragraph, shown, table
@@ -29,9 +29,18 @@ def page(report: Report) -> str:
     return shown(
         paragraph(" · ".join(header_words(report))),
         table("", report.level, rows),
-        *(table("", report.level, _further_rows(each), caption=each.title) for each in report.further),
+        *_further(report.further, report.level),
         *(paragraph(text) for text in below if text),
     )
+
+
+def sections_page(sections: Sequence[Further], *, level: float) -> str:
+    """Sections alone, without the report that they are added to."""
+    return shown(*_further(sections, level))
+
+
+def _further(sections: Sequence[Further], level: float) -> Iterator[str]:
+    return (table("", level, _further_rows(each), caption=each.title) for each in sections)
 
 
 def _further_rows(section: Further) -> Iterator[Line | str]:

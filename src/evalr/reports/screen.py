@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -83,6 +83,12 @@ def _table(report: Report, width: int, style: Style) -> Iterator[str]:
     parts = [part for section in report.sections for part in _parts(section, None if report.by else width)]
     parts += [Line(title, notes=reason) for title, reason in empty_words(report.sections, shell=True)]
     yield from _aligned(_without_gap_at_end(parts), width, style)
+
+
+def sections_text(sections: Sequence[Further], *, width: int, color: bool) -> str:
+    """Sections alone, without the report that they are added to."""
+    style = _styled if color else _unstyled
+    return "\n\n".join("\n".join(_further(each, width, style)) for each in sections)
 
 
 def _further(section: Further, width: int, style: Style) -> Iterator[str]:

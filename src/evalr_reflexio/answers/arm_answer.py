@@ -1,0 +1,293 @@
+"""Two arms compared in everything that is measured, with what one has to know before believing it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from evalr.estimates.estimate import Estimate, Trend
+from evalr.estimates.lift import MISMATCH, UNEVEN, Allocation, Lift
+from evalr.estimates.sample_ratio import coverage_by_arm, sample_ratio
+from evalr.measures.session_outcome import turns_to_resolution
+from evalr_reflexio.answers.arm_sums import ArmSums
+from evalr_reflexio.answers.asked import Asked
+from evalr_reflexio.answers.buckets import success_trend
+from evalr_reflexio.answers.feeding import pooled, tally_of
+from evalr_reflexio.answers.measured import JUDGED, TURNS, summaries
+from evalr_reflexio.arms import ArmCounts, Arms, ExperimentArms
+from evalr_reflexio.assigning import CONTROL, HOLDOUT
+
+
+class Coverage(NamedTuple):
+    """So many of so many."""
+
+    part: int
+    whole: int
+
+    @property
+    def share(self) -> float | None:
+        """The part of the whole; None where there is nothing."""
+        return self.part / self.whole if self.whole else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Both, and the share."""
+        return {**self._asdict(), "share": self.share}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmAnswer:
+    """What is known of the sessions of one arm, or of those in none.
+
+    Attributes:
+        measures: by name: "success", "corrections", "turns" (resolved within so many), "escalation", "output_tokens",
+            "drop_off". The first four are of judged sessions, the other two of all that were published.
+        turns_median: the number of the person's turns by which half of the sessions were resolved.
+        trend: success over time.
+        coverage: evaluated of published sessions.
+        users: users with a published session.
+        evaluation_only: published sessions for evaluation only.
+        failure_types: failures by type; "" where the judge gave none.
+    """
+
+    measures: Mapping[str, Estimate]
+    turns_median: Estimate
+    trend: Trend
+    coverage: Coverage
+    users: int
+    evaluation_only: int
+    failure_types: Mapping[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in plain types that JSON takes."""
+        return {
+            "measures": {name: each.to_dict() for name, each in self.measures.items()},
+            "turns_median": self.turns_median.to_dict(),
+            "trend": self.trend.to_dicts(),
+            "coverage": self.coverage.to_dict(),
+            "users": self.users,
+            "evaluation_only": self.evaluation_only,
+            "failure_types": dict(self.failure_types),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmPair:
+    """One arm compared with the control.
+
+    Attributes:
+        treatment: the arm.
+        control: what it is compared with.
+        lifts: by the names of `ArmAnswer.measures`, each clustered by user, with its relative and always-valid lift.
+        allocation: how many were assigned to either, whether that is what the split makes likely, and whether both were
+            evaluated alike.
+    """
+
+    treatment: str
+    control: str
+    lifts: Mapping[str, Lift]
+    allocation: Allocation
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in plain types that JSON takes."""
+        return {
+            "treatment": self.treatment,
+            "control": self.control,
+            "lifts": {name: lift.to_dict() for name, lift in self.lifts.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmsAnswer:
+    """The arms of one split, each by itself and compared.
+
+    Attributes:
+        name: of the split, such as "tag" or "experiment:exp-1".
+        unit: what was assigned: "user" or "session".
+        randomised: whether chance decided. If not, every difference is an observation.
+        pairs: each arm against the control.
+        by_arm: what is known of each arm; of sessions in none under None.
+        attributed: of all judged sessions, those in the split; of an experiment, Reflexio calls that coverage.
+        untagged: published sessions in no arm, by cause; see `ArmCounts`.
+        seen: the values that were there instead of a tag, by cause.
+        checked, disagreeing: sessions whose arm was computed anew, and those whose logged arm is another one.
+        disagreeing_sessions: the first of those, by (user, session).
+    """
+
+    name: str
+    unit: str
+    randomised: bool
+    pairs: tuple[ArmPair, ...]
+    by_arm: Mapping[str | None, ArmAnswer]
+    attributed: Coverage
+    untagged: Mapping[str, int]
+    seen: Mapping[str, Mapping[str, int]]
+    checked: int
+    disagreeing: int
+    disagreeing_sessions: Sequence[tuple[str, str]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in plain types that JSON takes."""
+        return {
+            "name": self.name,
+            "unit": self.unit,
+            "randomised": self.randomised,
+            "pairs": [pair.to_dict() for pair in self.pairs],
+            "by_arm": [{"arm": arm} | each.to_dict() for arm, each in self.by_arm.items()],
+            "attributed": self.attributed.to_dict(),
+            "untagged": dict(self.untagged),
+            "seen": {cause: dict(values) for cause, values in self.seen.items()},
+            "checked": self.checked,
+            "disagreeing": self.disagreeing,
+            "disagreeing_sessions": [list(key) for key in self.disagreeing_sessions],
+        }
+
+
+class Members(NamedTuple):
+    """Which users, or sessions, are in which arm: bits by arm, of those published and of those evaluated."""
+
+    published: Mapping[int, int]
+    evaluated: Mapping[int, int]
+    bits: Mapping[str | None, int]
+
+
+def arm_answers(
+    sums: Mapping[str | None, ArmSums], members: Members, asked: Asked, judge: tuple[str, str]
+) -> dict[str | None, ArmAnswer]:
+    """Each arm by itself."""
+    return {
+        arm: arm_answer(each, sum(bool(bits & members.bits[arm]) for bits in members.published.values()), asked, judge)
+        for arm, each in sums.items()
+    }
+
+
+def arm_answer(sums: ArmSums, users: int, asked: Asked, judge: tuple[str, str]) -> ArmAnswer:
+    """One arm by itself."""
+    found = {}
+    median = turns_to_resolution.estimate([], level=asked.level)
+    for name, summary in summaries(asked).items():
+        tally = _tally(name, {None: sums}, asked, judge)
+        whole = pooled(summary, tally)
+        found[name] = summary.estimate(whole, level=asked.level)
+        if name == TURNS:
+            median = turns_to_resolution.estimate(whole, level=asked.level)
+    return ArmAnswer(
+        measures=found,
+        turns_median=median,
+        trend=success_trend(sums, asked.bucket, asked.level, judge),
+        coverage=Coverage(sums.evaluated, sums.published),
+        users=users,
+        evaluation_only=sums.evaluation_only,
+        failure_types=dict(sums.failure_types.most_common()),
+    )
+
+
+def _tally(name: str, sums: Mapping[str | None, ArmSums], asked: Asked, judge: tuple[str, str]) -> Any:
+    entries = {arm: each.entries[name] for arm, each in sums.items()}
+    judged = name in JUDGED
+    flags = {arm: each.flags for arm, each in sums.items()} if judged else None
+    given_by = judge if judged else ("computed", name)
+    return tally_of(summaries(asked)[name], entries, given_by=given_by, flags=flags)
+
+
+def pairs_of(arms: Arms) -> list[tuple[str, str]]:
+    """(treatment, control) of each comparison: the control is the arm so called, or else the last one named."""
+    labels = list(arms.labels)
+    control = next((label for label in labels if label.casefold() in (CONTROL, HOLDOUT)), labels[-1])
+    return [(label, control) for label in labels if label != control]
+
+
+def compared(
+    sums: Mapping[str | None, ArmSums],
+    members: Members,
+    arms: Arms,
+    asked: Asked,
+    judge: tuple[str, str],
+    *,
+    randomised: bool,
+) -> tuple[ArmPair, ...]:
+    """Each arm against the control, in everything that is measured."""
+    tallies = {name: _tally(name, sums, asked, judge) for name in summaries(asked)}
+    found = []
+    for treatment, control in pairs_of(arms):
+        allocation = _allocation((treatment, control), members, sums, arms, asked)
+        lifts = {}
+        for name, summary in summaries(asked).items():
+            lift = summary.lift(
+                tallies[name],
+                treatment=treatment,
+                control=control,
+                randomised=randomised,
+                planned=asked.planned,
+                level=asked.level,
+            )
+            lifts[name] = _with_allocation(lift, allocation)
+        found.append(ArmPair(treatment=treatment, control=control, lifts=lifts, allocation=allocation))
+    return tuple(found)
+
+
+def _allocation(
+    pair: tuple[str, str], members: Members, sums: Mapping[str | None, ArmSums], arms: Arms, asked: Asked
+) -> Allocation:
+    """Who was assigned to either arm, counted in what the split assigns."""
+    several = 0
+    if arms.unit == "user":
+        assigned, evaluated = dict.fromkeys(pair, 0), dict.fromkeys(pair, 0)
+        of_bits = {members.bits[arm]: arm for arm in pair}
+        named = sum(bit for arm, bit in members.bits.items() if arm is not None)
+        for user, bits in members.published.items():
+            arm = of_bits.get(bits & named)
+            if arm is not None:
+                assigned[arm] += 1
+                evaluated[arm] += bool(members.evaluated.get(user, 0) & bits & named)
+            else:
+                several += (bits & named).bit_count() > 1
+    else:
+        assigned = {arm: sums[arm].published for arm in pair}
+        evaluated = {arm: sums[arm].evaluated for arm in pair}
+    weights = _weights(pair, arms, asked)
+    return Allocation(
+        assigned=assigned,
+        evaluated=evaluated,
+        sample_ratio=None if weights is None else sample_ratio(list(assigned.values()), weights),
+        coverage=coverage_by_arm(list(evaluated.values()), list(assigned.values())),
+        in_several=several,
+    )
+
+
+def _weights(pair: tuple[str, str], arms: Arms, asked: Asked) -> list[float] | None:
+    """The split that was meant, treatment first; None where nobody said."""
+    holdout = asked.holdout
+    if isinstance(arms, ExperimentArms):
+        percentage = arms.experiment.holdout_percentage
+        holdout = holdout if percentage is None else percentage / 100
+    return None if holdout is None or len(arms.labels) != 2 else [1 - holdout, holdout]
+
+
+def _with_allocation(lift: Lift, allocation: Allocation) -> Lift:
+    """The lift with who was assigned, and its flags where the arms are not what they were meant to be."""
+    flags = [MISMATCH] if allocation.sample_ratio is not None and allocation.sample_ratio.alarm else []
+    if allocation.coverage is not None and allocation.coverage.alarm:
+        flags.append(UNEVEN)
+
+    def flagged(estimate: Estimate) -> Estimate:
+        return replace(estimate, flags=(*estimate.flags, *flags)) if flags else estimate
+
+    return replace(
+        lift,
+        difference=flagged(lift.difference),
+        relative=flagged(lift.relative),
+        always_valid=flagged(lift.always_valid),
+        allocation=allocation,
+    )
+
+
+def untagged_of(counts: ArmCounts) -> dict[str, Any]:
+    """The fields of `ArmsAnswer` that say what a reading found of arms."""
+    return {
+        "untagged": dict(counts.untagged.most_common()),
+        "seen": {cause: dict(values.most_common()) for cause, values in counts.seen.items()},
+        "checked": counts.checked,
+        "disagreeing": counts.disagreeing,
+        "disagreeing_sessions": tuple(counts.disagreeing_sessions),
+    }

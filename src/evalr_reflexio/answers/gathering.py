@@ -1,0 +1,173 @@
+"""One pass: every session of a log into sums, from which all answers are made. Sums of parts add up to the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evalr.tallies.numbering import OWN, Numbering
+from evalr_reflexio.answers.arm_sums import ArmSums
+from evalr_reflexio.answers.asked import Asked
+from evalr_reflexio.answers.customers import CustomerSums
+from evalr_reflexio.answers.health import HealthSums
+from evalr_reflexio.answers.learnings import LearningSums
+from evalr_reflexio.answers.newest import Newest
+from evalr_reflexio.answers.recent import RecentOutcome, recent_outcome
+from evalr_reflexio.answers.shadows import ShadowSums
+from evalr_reflexio.arms import ArmCounts, ArmReading, Arms, ExperimentArms, computed_arm
+from evalr_reflexio.config import Config
+from evalr_reflexio.rows import InteractionRow, OutcomeRow, SessionRecord
+
+NO_ARMS = ArmReading(None)
+
+
+class Gathering:
+    """What a pass over sessions sums up, one `see` for each.
+
+    Args:
+        asked: what is asked.
+        arms: what puts sessions into arms; None for none.
+        config: what is known of the organisation.
+        evaluator: the judge of sessions whose verdicts count.
+        shadow_version: the prompt version of the shadow verdicts that count; None where there are none.
+        controls: the arms whose served answers had no Reflexio.
+        knows_corrections: whether the number of corrections means what it says.
+    """
+
+    def __init__(
+        self,
+        asked: Asked,
+        *,
+        arms: Arms | None,
+        config: Config,
+        evaluator: str,
+        shadow_version: str | None,
+        controls: tuple[str, ...],
+        knows_corrections: bool,
+    ) -> None:
+        self.asked, self.arms, self.config, self.evaluator = asked, arms, config, evaluator
+        self.controls, self.knows_corrections = controls, knows_corrections
+        self.numbering = Numbering()
+        labels: list[str | None] = [None] if arms is None else [*arms.labels, None]
+        self.sums: dict[str | None, ArmSums] = {label: ArmSums(self.numbering) for label in labels}
+        self.bits: Mapping[str | None, int] = {label: 1 << place for place, label in enumerate(labels)}
+        self.published: dict[int, int] = {}
+        self.evaluated: dict[int, int] = {}
+        self.arm_counts = ArmCounts()
+        self.shadows = ShadowSums(asked, shadow_version, controls, self.numbering)
+        self.learnings = LearningSums(self.numbering)
+        self.recent: Newest[RecentOutcome] = Newest(asked.newest)
+        self.customers = CustomerSums()
+        self.health = HealthSums()
+        self.judged_in_experiment = self.attributed = 0
+
+    def see(self, record: SessionRecord) -> None:
+        """Count one session, with all that the log holds of it."""
+        reading = NO_ARMS if self.arms is None else self.arms.read(record)
+        arm = reading.arm
+        judged = self._judged(record)
+        first = record.first
+        began = first.at if first is not None else None if judged is None else judged.at
+        counts = began is not None and self.asked.takes_in(began)
+        user = self.numbering.number(record.user or None)
+        if counts:
+            self._count(record, reading, judged, user)
+        elif began is not None:
+            self.health.outside += 1
+        turns: dict[int, InteractionRow] = {}
+        if record.shadow_verdicts or record.learning_verdicts:
+            turns = {turn.interaction_id: turn for turn in record.interactions}
+        for turn in record.interactions:
+            if turn.shadow_content and turn.role == "agent" and self.asked.takes_in(turn.at):
+                self.shadows.with_shadow += 1
+        if record.shadow_verdicts:
+            self.shadows.see(record, turns, arm, self.asked)
+        if record.learning_verdicts:
+            self.learnings.see(record, turns, self.asked)
+        reported = record.customer_outcome
+        if reported is not None and (counts if began is not None else self.asked.takes_in(reported.at)):
+            self.customers.see(record, reported, judged)
+
+    def _judged(self, record: SessionRecord) -> OutcomeRow | None:
+        """The verdict that counts: the last one by the judge."""
+        found = None
+        for row in record.outcomes:
+            if row.evaluator == self.evaluator:
+                found = row
+        return found
+
+    def _count(self, record: SessionRecord, reading: ArmReading, judged: OutcomeRow | None, user: int) -> None:
+        arm = reading.arm
+        sums = self.sums[arm]
+        bit = self.bits[arm]
+        if record.requests:
+            sums.publish(record, self.asked)
+            self.published[user] = self.published.get(user, 0) | bit
+            if self.arms is not None:
+                self._count_arm(record, reading, self.arms)
+            if not record.interactions:
+                self.health.without_turns += 1
+            if record.grading is not None:
+                self.health.gradings[record.grading.status] += 1
+                self.health.failed_chunks += record.grading.failed_chunks
+        if judged is not None:
+            at = record.requests[0].at if record.requests else judged.at
+            knows = self.knows_corrections and bool(judged.user)
+            sums.judge(record, judged, at, knows_corrections=knows)
+            if record.requests:
+                self.evaluated[user] = self.evaluated.get(user, 0) | bit
+            else:
+                self.health.gone += 1
+            self._count_attributed(record, arm)
+            outcome = recent_outcome(record, judged, at, arm, knows_corrections=knows)
+            self.recent.add(at, judged.result_id, outcome)
+        if len(record.outcomes) > (judged is not None):
+            self._count_others(record, judged)
+        could_be_given = arm is not None and arm not in self.controls if self.arms is not None else True
+        success = None if judged is None else judged.success
+        self.learnings.given(record, success, user, could_be_given=could_be_given)
+
+    def _count_arm(self, record: SessionRecord, reading: ArmReading, arms: Arms) -> None:
+        self.arm_counts.see(reading)
+        if reading.arm is not None:
+            computed = computed_arm(record, arms, org=self.config.org)
+            if computed is not None:
+                self.arm_counts.check(record, reading.arm, computed)
+
+    def _count_attributed(self, record: SessionRecord, arm: str | None) -> None:
+        """Whether a judged session carries the split; of an experiment's, only those that began while it ran count."""
+        if isinstance(self.arms, ExperimentArms) and record.requests:
+            at, experiment = record.requests[0].at, self.arms.experiment
+            started, ended = experiment.started_at, experiment.ended_at
+            if (started is not None and at < started) or (ended is not None and at > ended):
+                return
+        self.judged_in_experiment += 1
+        self.attributed += arm is not None
+
+    def _count_others(self, record: SessionRecord, judged: OutcomeRow | None) -> None:
+        for row in record.outcomes:
+            if row.evaluator != self.evaluator:
+                self.health.other_judges[row.evaluator] += 1
+            elif judged is not None and row.result_id != judged.result_id:
+                self.health.judged_again += 1
+
+    def merge(self, other: Gathering) -> None:
+        """Count what another pass has counted, of other sessions of the same log and for the same question."""
+        for arm, sums in self.sums.items():
+            sums.merge(other.sums[arm])
+        numbers = self.numbering.of(other.numbering)
+        for mine, theirs in ((self.published, other.published), (self.evaluated, other.evaluated)):
+            for user, bits in theirs.items():
+                mine[numbers[user]] = mine.get(numbers[user], 0) | bits
+        self.arm_counts.merge(other.arm_counts)
+        self.shadows.merge(other.shadows)
+        self.learnings.merge(other.learnings)
+        self.recent.merge(other.recent)
+        self.customers.merge(other.customers)
+        self.health.merge(other.health)
+        self.judged_in_experiment += other.judged_in_experiment
+        self.attributed += other.attributed
+
+    def members(self) -> tuple[dict[int, int], dict[int, int]]:
+        """Users by the arms that they are in, those published and those evaluated, without those that have no name."""
+        published = {user: bits for user, bits in self.published.items() if user != OWN}
+        return published, {user: bits for user, bits in self.evaluated.items() if user != OWN}

@@ -1,0 +1,524 @@
+"""Learnings: which of them help and which harm, by the judge's word and by what became of sessions with them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evalr.estimates.compare import rate_difference
+from evalr.estimates.estimate import Estimate
+from evalr.measures.session_outcome import success_rate
+from evalr.tallies.counts import Counts
+from evalr.tallies.moments import Moments
+from evalr.tallies.numbering import OWN, Numbering
+from evalr.tallies.tally import Entry
+from evalr_reflexio.answers.asked import Asked
+from evalr_reflexio.answers.buckets import alone
+from evalr_reflexio.answers.feeding import Cluster, add_hit, entry_of
+from evalr_reflexio.answers.learning_sums import ImpactEstimates, ImpactSums, folded
+from evalr_reflexio.conversations import CITED, SUPPLIED, cited_of
+from evalr_reflexio.rows import InteractionRow, LearningRow, Reference, SessionRecord
+from evalr_reflexio.stored import LEARNING_JUDGE, UNVERSIONED
+
+ASSOCIATION = "association"
+NO_ANSWER = "of a whole session, and no answer"
+EARLIER = "judged again"
+NOT_TOLD = "not told"
+"""The use of a learning where answers do not say what they cite, or the answer is gone."""
+
+NO_DIAGNOSIS, NO_EVIDENCE, INCOMPLETE, NO_DIGEST = (
+    "no diagnosis", "no cited interactions", "incomplete evidence", "no recorded digest",
+)  # fmt: skip
+_NOT_ITS_FAULT = frozenset(("application_failure", "external_failure", "no_issue"))
+PLAYBOOKS = frozenset(("user_playbook", "agent_playbook"))
+LEAST_NEGATIVE, LEAST_POSITIVE = 3, 2
+
+
+def diagnosis_of(row: LearningRow) -> str:
+    """The diagnosis of a verdict, where it counts: with interactions that it cites, complete evidence and a digest."""
+    if row.diagnosis is None:
+        return NO_DIAGNOSIS
+    if not row.evidence:
+        return NO_EVIDENCE
+    if not row.evidence_complete:
+        return INCOMPLETE
+    return row.diagnosis if row.digest else NO_DIGEST
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Association:
+    """Success of sessions with a learning beside that of sessions without it: never more than an association.
+
+    Who is given a learning differs from who is not, in what they ask and in how hard it is, so that neither number says
+    what the learning does.
+
+    Attributes:
+        with_it: the success rate of sessions in which it was given.
+        without_it: that of the others.
+        difference: the first less the second, in points, clustered by user.
+        p: two-sided, of no difference.
+        among: which sessions those are: all, or those of one arm.
+    """
+
+    with_it: Estimate
+    without_it: Estimate
+    difference: Estimate
+    p: float | None
+    among: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in plain types that JSON takes."""
+        return {
+            "with_it": self.with_it.to_dict(),
+            "without_it": self.without_it.to_dict(),
+            "difference": self.difference.to_dict(),
+            "p": self.p,
+            "among": self.among,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearningRecord:
+    """One learning: what the judge says of it, and what became of sessions with it.
+
+    Attributes:
+        kind: "profile", "user_playbook", "agent_playbook", or "playbook" where only older citations name it.
+        id: its id.
+        sessions: in how many sessions an answer was given it.
+        uses: how often it was given to an answer.
+        cited: how often the answer also cites it.
+        judged: verdicts on it.
+        relevant, irrelevant: verdicts that say so; the others do not know.
+        positive, neutral, negative: verdicts by impact; the others do not know.
+        positive_sessions: sessions with a positive verdict.
+        negative_sessions: sessions with a negative one.
+        qualifying_sessions: those of the negative ones that no diagnosis that counts lays to something else.
+        diagnoses: the negative verdicts by diagnosis, or by why theirs does not count.
+        marked: a playbook with at least three qualifying negative sessions and two positive ones.
+        successes_with: sessions that cite it and succeeded. Rule attribution is an association, too.
+        failures_with: sessions that cite it and failed.
+        association: success with and without it; None where no session with it was judged.
+    """
+
+    kind: str
+    id: str
+    sessions: int
+    uses: int
+    cited: int
+    judged: int
+    relevant: int
+    irrelevant: int
+    positive: int
+    neutral: int
+    negative: int
+    positive_sessions: int
+    negative_sessions: int
+    qualifying_sessions: int
+    diagnoses: Mapping[str, int]
+    marked: bool
+    successes_with: int
+    failures_with: int
+    association: Association | None
+
+    @property
+    def net_sessions(self) -> int:
+        """Rule attribution: sessions that cite it and succeeded, less those that failed."""
+        return self.successes_with - self.failures_with
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in plain types that JSON takes."""
+        plain = {name: getattr(self, name) for name in self.__slots__}
+        association = None if self.association is None else self.association.to_dict()
+        return plain | {
+            "diagnoses": dict(self.diagnoses),
+            "net_sessions": self.net_sessions,
+            "association": association,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearningAnswer:
+    """What learnings do.
+
+    Attributes:
+        verdicts: of learnings one by one.
+        responses: of whole responses.
+        by_use: of learnings by whether the answer cites them: "cited", "supplied only", or "not told".
+        responses_by_use: of responses, each by its learnings of one use alone.
+        attached: learnings that were given to answers, each answer's once.
+        judged: those of them with a verdict.
+        diagnoses: the negative verdicts by diagnosis, or by why theirs does not count.
+        harming: learnings with a negative verdict, most first.
+        helping: learnings with a positive verdict and no negative one, most first.
+        cited_rules: learnings by `net_sessions`, most first.
+        given: learnings by the sessions that they were given in, most first.
+        marked: playbooks with at least three qualifying negative and two positive sessions.
+        known: how many different learnings there are; each list holds the first few.
+        left_out: verdicts that are in no number, by reason.
+    """
+
+    verdicts: ImpactEstimates
+    responses: ImpactEstimates
+    by_use: Mapping[str, ImpactEstimates]
+    responses_by_use: Mapping[str, ImpactEstimates]
+    attached: int
+    judged: int
+    diagnoses: Mapping[str, int]
+    harming: tuple[LearningRecord, ...]
+    helping: tuple[LearningRecord, ...]
+    cited_rules: tuple[LearningRecord, ...]
+    given: tuple[LearningRecord, ...]
+    marked: tuple[LearningRecord, ...]
+    known: int
+    left_out: Mapping[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in plain types that JSON takes."""
+        lists = ("harming", "helping", "cited_rules", "given", "marked")
+        return {
+            "verdicts": self.verdicts.to_dict(),
+            "responses": self.responses.to_dict(),
+            "by_use": {use: each.to_dict() for use, each in self.by_use.items()},
+            "responses_by_use": {use: each.to_dict() for use, each in self.responses_by_use.items()},
+            "attached": self.attached,
+            "judged": self.judged,
+            "diagnoses": dict(self.diagnoses),
+            **{name: [each.to_dict() for each in getattr(self, name)] for name in lists},
+            "known": self.known,
+            "left_out": dict(self.left_out),
+        }
+
+
+class _One:
+    """What is summed up of one learning."""
+
+    __slots__ = (
+        "by_user", "cited", "diagnoses", "failures_with", "irrelevant", "judged", "negative", "negative_sessions",
+        "neutral", "positive", "positive_sessions", "qualifying_sessions", "relevant", "sessions", "successes_with",
+        "uses",
+    )  # fmt: skip
+
+    _COUNTS = tuple(name for name in __slots__ if name not in ("by_user", "diagnoses"))
+
+    def __init__(self) -> None:
+        for name in self._COUNTS:
+            setattr(self, name, 0)
+        self.diagnoses: Counter[str] = Counter()
+        self.by_user: dict[int, tuple[int, int]] = {}
+        """(successes, sessions) of judged sessions with it, by the number of the user."""
+
+    def count(self, row: LearningRow, diagnosis: str | None) -> None:
+        """Count a verdict."""
+        self.judged += 1
+        if row.relevant is not None:
+            if row.relevant:
+                self.relevant += 1
+            else:
+                self.irrelevant += 1
+        if row.impact == "positive":
+            self.positive += 1
+        elif row.impact == "neutral":
+            self.neutral += 1
+        elif diagnosis is not None:
+            self.negative += 1
+            self.diagnoses[diagnosis] += 1
+
+    def ended(self, user: int, success: bool) -> None:
+        """Count a judged session that it was given in."""
+        successes, sessions = self.by_user.get(user, (0, 0))
+        self.by_user[user] = (successes + success, sessions + 1)
+
+    def merge(self, other: _One, numbers: Any) -> None:
+        """Count what another pass has counted, of other sessions."""
+        for name in self._COUNTS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.diagnoses.update(other.diagnoses)
+        for user, (successes, sessions) in other.by_user.items():
+            mine = self.by_user.get(numbers[user], (0, 0))
+            self.by_user[numbers[user]] = (mine[0] + successes, mine[1] + sessions)
+
+    # what `__init__` sets, for those who read types
+    uses: int
+    cited: int
+    sessions: int
+    judged: int
+    relevant: int
+    irrelevant: int
+    positive: int
+    neutral: int
+    negative: int
+    positive_sessions: int
+    negative_sessions: int
+    qualifying_sessions: int
+    successes_with: int
+    failures_with: int
+
+
+class LearningSums:
+    """Learnings and the verdicts on them, as one pass sums them up."""
+
+    def __init__(self, numbering: Numbering) -> None:
+        self.numbering = numbering
+        self.by_use: dict[str, ImpactSums] = {}
+        self.responses_by_use: dict[str, ImpactSums] = {}
+        self.responses = ImpactSums(numbering)
+        self.attached = self.judged = 0
+        self.diagnoses: Counter[str] = Counter()
+        self.left_out: Counter[str] = Counter()
+        self.learnings: defaultdict[Reference, _One] = defaultdict(_One)
+        self.ended: Entry[Counts] = entry_of(Counts, numbering)
+        """Judged sessions in which learnings could have been given."""
+
+    def given(self, record: SessionRecord, success: bool | None, user: int, *, could_be_given: bool) -> None:
+        """Count the learnings that a session's answers were given, and those that they cite.
+
+        Args:
+            record: the session.
+            success: what its judge says; None where it has no verdict that counts.
+            user: the number of its user.
+            could_be_given: whether it is in an arm whose answers have learnings.
+        """
+        given: set[Reference] = set()
+        cited: set[Reference] = set()
+        for turn in record.interactions:
+            if turn.learnings:
+                here = set(turn.learnings) if len(turn.learnings) > 1 else turn.learnings
+                self.attached += len(here)
+                given.update(here)
+                for learning in here:
+                    one = self.learnings[learning]
+                    one.uses += 1
+                    if turn.citations and cited_of(turn, learning):
+                        one.cited += 1
+            if turn.citations:
+                cited.update(turn.citations)
+        for learning in given:
+            self.learnings[learning].sessions += 1
+        if success is None:
+            return
+        for learning in cited:
+            if success:
+                self.learnings[learning].successes_with += 1
+            else:
+                self.learnings[learning].failures_with += 1
+        if could_be_given:
+            add_hit(self.ended, success, record.user or None)
+            for learning in given:
+                self.learnings[learning].ended(user, success)
+
+    def see(self, record: SessionRecord, turns: Mapping[int, InteractionRow], asked: Asked) -> None:
+        """Count the verdicts of one session."""
+        rows = record.learning_verdicts
+        last = {(row.interaction, row.kind, row.learning): row.result_id for row in rows}
+        user = record.user or None
+        cluster: Cluster = user if user is not None else (record.session,)
+        by_response: defaultdict[int, list[tuple[LearningRow, str]]] = defaultdict(list)
+        signs: defaultdict[Reference, set[str]] = defaultdict(set)
+        for row in rows:
+            turn = None if row.interaction is None else turns.get(row.interaction)
+            if not asked.takes_in(row.interaction_at or row.at):
+                continue
+            if row.interaction is None:
+                self.left_out[NO_ANSWER] += 1
+                continue
+            learning = Reference(row.kind, row.learning)
+            if last[row.interaction, row.kind, row.learning] != row.result_id:
+                self.left_out[EARLIER] += 1
+                continue
+            use = _use(None if turn is None else cited_of(turn, learning))
+            by_response[row.interaction].append((row, use))
+            self.judged += 1
+            self._sums(self.by_use, use).add(row.relevant, row.impact, cluster)
+            diagnosis = diagnosis_of(row) if row.impact == "negative" else None
+            self.learnings[learning].count(row, diagnosis)
+            if diagnosis is not None:
+                self.diagnoses[diagnosis] += 1
+                signs[learning].add("excused" if diagnosis in _NOT_ITS_FAULT else "negative")
+            elif row.impact == "positive":
+                signs[learning].add("positive")
+        for learning, found in signs.items():
+            one = self.learnings[learning]
+            one.positive_sessions += "positive" in found
+            one.negative_sessions += bool(found & {"negative", "excused"})
+            one.qualifying_sessions += "negative" in found
+        for judged in by_response.values():
+            self.responses.add(*folded([row for row, _ in judged]), cluster)
+            for use in dict.fromkeys(use for _, use in judged):
+                of_use = self._sums(self.responses_by_use, use)
+                of_use.add(*folded([row for row, each in judged if each == use]), cluster)
+
+    def _sums(self, sums: dict[str, ImpactSums], use: str) -> ImpactSums:
+        found = sums.get(use)
+        if found is None:
+            found = sums[use] = ImpactSums(self.numbering)
+        return found
+
+    def merge(self, other: LearningSums) -> None:
+        """Count what another pass has counted, of other sessions."""
+        for mine, theirs in ((self.by_use, other.by_use), (self.responses_by_use, other.responses_by_use)):
+            for use, sums in theirs.items():
+                self._sums(mine, use).merge(sums)
+        self.responses.merge(other.responses)
+        self.attached += other.attached
+        self.judged += other.judged
+        self.diagnoses.update(other.diagnoses)
+        self.left_out.update(other.left_out)
+        self.ended.merge(other.ended)
+        numbers = self.numbering.of(other.numbering)
+        for learning, one in other.learnings.items():
+            self.learnings[learning].merge(one, numbers)
+
+    # -- what they come to --------------------------------------------------------------------------------------------
+
+    def answer(self, asked: Asked, judge: tuple[str, str], *, among: str) -> LearningAnswer:
+        """What they come to.
+
+        Args:
+            asked: the level, and how many each list holds.
+            judge: of sessions.
+            among: what the sessions are called in which learnings could have been given.
+        """
+        given_by = (LEARNING_JUDGE, UNVERSIONED)
+        whole = ImpactSums(self.numbering)
+        for sums in self.by_use.values():
+            whole.merge(sums)
+        every = _Everyone(self.ended, self.numbering, judge, asked, among)
+        records: dict[Reference, LearningRecord] = {}
+
+        def first(order: Any, wanted: Any) -> tuple[LearningRecord, ...]:
+            chosen = [item for item in self.learnings.items() if wanted(*item)]
+            chosen.sort(key=lambda item: (*order(item[1]), item[0]))
+            return tuple(records.setdefault(name, _record(name, one, every)) for name, one in chosen[: asked.listed])
+
+        return LearningAnswer(
+            verdicts=whole.estimates(asked.level, given_by, of_responses=False),
+            responses=self.responses.estimates(asked.level, given_by, of_responses=True),
+            by_use=_estimates(self.by_use, asked.level, given_by, of_responses=False),
+            responses_by_use=_estimates(self.responses_by_use, asked.level, given_by, of_responses=True),
+            attached=self.attached,
+            judged=self.judged,
+            diagnoses=dict(self.diagnoses.most_common()),
+            harming=first(lambda one: (-one.negative, one.positive), lambda _, one: one.negative),
+            helping=first(lambda one: (-one.positive,), lambda _, one: one.positive and not one.negative),
+            cited_rules=first(
+                lambda one: (one.failures_with - one.successes_with, -one.failures_with - one.successes_with),
+                lambda _, one: one.failures_with or one.successes_with,
+            ),
+            given=first(lambda one: (-one.sessions,), lambda _, one: one.sessions),
+            marked=first(lambda one: (-one.qualifying_sessions,), _is_marked),
+            known=len(self.learnings),
+            left_out=dict(self.left_out),
+        )
+
+
+def _use(cited: bool | None) -> str:
+    return NOT_TOLD if cited is None else CITED if cited else SUPPLIED
+
+
+def _estimates(
+    sums: Mapping[str, ImpactSums], level: float, given_by: tuple[str, str], *, of_responses: bool
+) -> dict[str, ImpactEstimates]:
+    order = (CITED, SUPPLIED, NOT_TOLD)
+    return {use: sums[use].estimates(level, given_by, of_responses=of_responses) for use in order if use in sums}
+
+
+def _is_marked(name: Reference, one: _One) -> bool:
+    enough = one.qualifying_sessions >= LEAST_NEGATIVE and one.positive_sessions >= LEAST_POSITIVE
+    return name.kind in PLAYBOOKS and enough
+
+
+def _record(name: Reference, one: _One, every: _Everyone) -> LearningRecord:
+    counts = {count: getattr(one, count) for count in _One._COUNTS}
+    return LearningRecord(
+        kind=name.kind,
+        id=name.id,
+        **counts,
+        diagnoses=dict(one.diagnoses.most_common()),
+        marked=_is_marked(name, one),
+        association=every.association(one.by_user) if one.by_user else None,
+    )
+
+
+class _Everyone:
+    """All judged sessions in which a learning could have been given, from which those with one are taken away."""
+
+    def __init__(self, ended: Entry[Counts], numbering: Numbering, judge: tuple[str, str], asked: Asked, among: str):
+        self.judge, self.level, self.among = judge, asked.level, among
+        self._keys = numbering.keys
+        self._clusters = ended.cells.clusters
+        self._moments = ended.cells.moments()
+        self._sessions = ended.counted
+        self._own = ended.cells.loose_clusters()
+
+    def association(self, with_it: Mapping[int, tuple[int, int]]) -> Association:
+        """Success with a learning and without it, whose sums by user these are."""
+        there, absent = self._with(with_it), self._without(with_it)
+        with_it_, without_it = self._estimate(there), self._estimate(absent)
+        shared = there.cells.shared_with(absent.cells)
+        found = rate_difference(
+            there.cells.moments(),
+            absent.cells.moments(),
+            shared=shared,
+            level=self.level,
+            units=(there.counted, absent.counted),
+        )
+        few = any("low_confidence" in each.flags or not each.n for each in (with_it_, without_it))
+        difference = Estimate(
+            name="learning_association",
+            value=found.value,
+            low=found.interval.low,
+            high=found.interval.high,
+            level=self.level,
+            unit="points",
+            noun="session",
+            counts={"with": with_it_.n, "without": without_it.n},
+            n=with_it_.n + without_it.n,
+            clusters=with_it_.clusters + without_it.clusters - shared.clusters,
+            variance=found.interval.variance,
+            method=found.interval.method,
+            status="undefined" if found.value is None else "degenerate" if found.interval.low is None else "ok",
+            reason=found.interval.reason,
+            flags=(ASSOCIATION, *(["low_confidence"] if few else [])),
+        )
+        return Association(with_it=with_it_, without_it=without_it, difference=difference, p=found.p, among=self.among)
+
+    def _with(self, with_it: Mapping[int, tuple[int, int]]) -> Entry[Counts]:
+        hits, own = with_it.get(OWN, (0, 0))
+        users = ((self._keys[user], y, m) for user, (y, m) in with_it.items() if user != OWN)
+        return _entry(Counts.of_sums(users, _of_singles(hits, own)), sum(m for _, m in with_it.values()))
+
+    def _without(self, with_it: Mapping[int, tuple[int, int]]) -> Entry[Counts]:
+        """All but those, without a look at the users who never had it: their sums stay as they are."""
+        touched, left = [], []
+        for user, (y, m) in with_it.items():
+            if user != OWN:
+                key = self._keys[user]
+                touched.append(self._clusters[key])
+                all_y, all_m, _ = self._clusters[key]
+                if all_m > m:
+                    left.append((key, all_y - y, all_m - m))
+        others = _less(_less(self._moments, Moments.of_clusters(touched)), _of_singles(*with_it.get(OWN, (0, 0))))
+        return _entry(Counts.of_sums(left, others), self._sessions - sum(m for _, m in with_it.values()))
+
+    def _estimate(self, entry: Entry[Counts]) -> Estimate:
+        found = success_rate.estimate(alone(success_rate, entry, self.judge), level=self.level)
+        # Of those whose sums were taken together, only how many they are is known: users, where everybody is one.
+        return found if self._own else replace(found, clustered_by={"user": found.clusters} if found.n else {})
+
+
+def _entry(cells: Counts, sessions: int) -> Entry[Counts]:
+    entry = Entry(cells)
+    entry.results = entry.counted = sessions
+    return entry
+
+
+def _of_singles(hits: int, rows: int) -> Moments:
+    """Sums over rows that are clusters of their own."""
+    return Moments(rows, rows, hits, rows, hits, hits, rows)
+
+
+def _less(whole: Moments, part: Moments) -> Moments:
+    """Sums over clusters without some of them."""
+    return Moments(*(mine - theirs for mine, theirs in zip(whole, part, strict=True)))  # type: ignore[arg-type]
