@@ -13,12 +13,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalr.errors import InputError, LogError
+from evalr.estimates.estimate import USUAL_LEVEL
 from evalr.estimates.words import count_words
-from evalr.inputs import Input, Transcript
+from evalr.inputs import Input, Transcript, utc_now
 from evalr.logs.further import Further, ReportTerms
 from evalr.logs.log import Item, Log, Stored
+from evalr.measures.drop_off import WINDOW
 from evalr.quoting import quoted
 from evalr.verdicts import Verdict
+from evalr_reflexio.answers.asked import PLANNED, Asked, Bucket, share_of
+from evalr_reflexio.answers.gathering import Gathering
+from evalr_reflexio.answers.impact import Impact, answers_of, gathering_for
 from evalr_reflexio.arms import ArmCounts, Arms, ExperimentArms, SourceArms, TagArms, arms_of, computed_arm
 from evalr_reflexio.compat import compat_figures, own_section
 from evalr_reflexio.config import Config
@@ -32,7 +37,7 @@ from evalr_reflexio.conversations import (
 )
 from evalr_reflexio.noticed import Noticed
 from evalr_reflexio.places import claim_of, config_for, open_store
-from evalr_reflexio.rows import Reference, SessionRecord, ShadowRow
+from evalr_reflexio.rows import LearningRow, Reference, SessionRecord, ShadowRow
 from evalr_reflexio.store import Store
 from evalr_reflexio.stored import OUTCOME as OUTCOME_MEASURE
 from evalr_reflexio.stored import (
@@ -55,14 +60,28 @@ DUPLICATE = "duplicate verdict"
 OTHER_PROMPT = "shadow verdict of another prompt version"
 NO_SIDE = "shadow verdict of a session without an arm"
 NO_SIDE_EXCHANGE = "answer with a shadow in a session without an arm"
+NO_ANSWER = "learning verdict that names no answer"
 NO_MESSAGE = "answer with a shadow, and no message before it"
 GONE = "learning whose text is gone"
 NOTHING_SAID = "session without interactions"
 ALL_PROMPTS = "all"
+SOUND = frozenset((DUPLICATE, OTHER_PROMPT, NO_SIDE, NO_SIDE_EXCHANGE, NO_ANSWER, NO_MESSAGE, GONE, NOTHING_SAID))
+"""Why sound records are left out."""
 NO_FIGURES = "answers of the HTTP API are Reflexio's own figures, which are computed anew of its database alone"
 
 _BATCH = 64
-_SETTINGS = {"config": None, "arms": None, "shadow": "served", "shadow_version": None, "compat": None}
+_SETTINGS = {
+    "config": None,
+    "arms": None,
+    "shadow": "served",
+    "shadow_version": None,
+    "compat": None,
+    "evaluator": None,
+    "holdout": None,
+    "bucket": "day",
+    "always_valid": False,
+    "planned": PLANNED,
+}
 
 
 @dataclass
@@ -73,6 +92,7 @@ class ReflexioLog(Log):
         noticed: sessions whose requests disagree, and verdicts on a part of a session.
         arms: how many sessions are in each arm, and why the others are in none; empty where no arms were asked for.
         config: what is known of the organisation's settings.
+        impact: what a report adds to its measures, once it has read the log; None for other readers.
     """
 
     noticed: Noticed = field(default_factory=Noticed, init=False)
@@ -80,14 +100,17 @@ class ReflexioLog(Log):
     config: Config = field(default_factory=Config, init=False)
     terms: ReportTerms | None = field(default=None, init=False, repr=False)
     own: Mapping[str, Any] | None = field(default=None, init=False, repr=False)
+    impact: Impact | None = field(default=None, init=False, repr=False)
 
     def prepare(self, terms: ReportTerms) -> None:
         """Take note of what a report asks for, so that its further sections are of the same reading."""
         self.terms = terms
 
     def further(self) -> Sequence[Further]:
-        """Reflexio's own figures, where they were asked for."""
-        return () if self.own is None else (own_section(self.own),)
+        """What the log says of Reflexio's impact; or Reflexio's own figures, where they were asked for."""
+        if self.own is not None:
+            return (own_section(self.own),)
+        return () if self.impact is None else self.impact.sections()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +122,28 @@ class Options:
     shadow: Served = "served"
     shadow_version: str | None = None
     compat: Compat | None = None
+    evaluator: str | None = None
+    holdout: float | None = None
+    bucket: Bucket = "day"
+    always_valid: bool = False
+    planned: int = PLANNED
+
+    def asked(self, terms: ReportTerms) -> Asked:
+        """What answers are to be of, in a report of these terms."""
+        return Asked(
+            now=terms.now,
+            since=terms.since,
+            until=terms.until,
+            level=terms.level,
+            window=terms.window or WINDOW,
+            shadow=self.shadow,
+            shadow_version=self.shadow_version,
+            evaluator=self.evaluator,
+            holdout=self.holdout,
+            bucket=self.bucket,
+            always_valid=self.always_valid,
+            planned=self.planned,
+        )
 
 
 @dataclass(frozen=True)
@@ -123,6 +168,11 @@ class ReflexioReader:
         shadow: Served = "served",
         shadow_version: str | None = None,
         compat: Compat | None = None,
+        evaluator: str | None = None,
+        holdout: float | str | None = None,
+        bucket: Bucket = "day",
+        always_valid: bool = False,
+        planned: int = PLANNED,
     ) -> ReflexioLog:
         """The log; nothing is read before it is iterated over.
 
@@ -136,6 +186,11 @@ class ReflexioReader:
             shadow_version: the prompt version of the shadow verdicts to read; by default the one that the configuration
                 names, or all of them where it is not known, and with "all".
             compat: "reflexio" keeps every verdict of a session, as Reflexio counts them, rather than the last one.
+            evaluator: the judge of sessions whose verdicts the sections beside the measures are of; see `impact`.
+            holdout: the share that was meant to be held out, such as 0.1 or "10%"; see `impact`.
+            bucket: of trends by arm: "day", "week" or "month".
+            always_valid: print intervals of lifts that hold however often one looks.
+            planned: how many users both arms together are planned to have.
 
         Raises:
             InputError: a setting makes no sense.
@@ -143,7 +198,19 @@ class ReflexioReader:
         if compat not in (None, "reflexio"):
             raise InputError(f"compat={compat!r} must be None or 'reflexio'")
         controls_of(None if arms is None else TagArms() if isinstance(arms, str) else arms, shadow)
-        options = Options(config=config, arms=arms, shadow=shadow, shadow_version=shadow_version, compat=compat)
+        options = Options(
+            config=config,
+            arms=arms,
+            shadow=shadow,
+            shadow_version=shadow_version,
+            compat=compat,
+            evaluator=evaluator,
+            holdout=share_of(holdout) if isinstance(holdout, str) else holdout,
+            bucket=bucket,
+            always_valid=always_valid,
+            planned=planned,
+        )
+        options.asked(ReportTerms(utc_now(), None, None, USUAL_LEVEL, False))  # which refuses what makes no sense
         return ReflexioLog(str(path), self.name, partial(_items, path, options), strict=strict)
 
     def grading(
@@ -190,8 +257,12 @@ def _items(path: Path, options: Options, log: Log) -> Iterator[Item]:
             log.notes.append(f"its configuration is read from {config.path}")
         arms = options.arms
         if isinstance(arms, str):
-            arms = arms_of(arms, config=config, store=store)
-        yield from _Reading(store, options, arms, config, log).items()
+            randomised = log.terms is not None and log.terms.randomised
+            arms = arms_of(arms, config=config, store=store, randomised=randomised)
+        reading = _Reading(store, options, arms, config, log)
+        yield from reading.items()
+        if reading.gathering is not None and log.terms is not None:
+            log.impact = answers_of(reading.gathering, store, log, randomised=log.terms.randomised, sound=SOUND)
         if options.compat is not None and log.terms is not None:
             log.own = _own_figures(store, arms, config, log)
 
@@ -216,12 +287,17 @@ class _Reading:
         self.prompt_version = None if wanted == ALL_PROMPTS else wanted
         self.has_corrections = store.has(OUTCOMES, "tags")
         self.notes: Counter[str] = Counter()
+        self.gathering: Gathering | None = None
+        if log.terms is not None and options.compat is None:
+            self.gathering = gathering_for(store, options.asked(log.terms), arms, config)
 
     def items(self) -> Iterator[Item]:
         records = self.store.sessions(self.log)
         while batch := list(islice(records, _BATCH)):
             texts = self.store.learning_texts(references_in(batch))
             for record in batch:
+                if self.gathering is not None:
+                    self.gathering.see(record)
                 yield from self._of(record, texts)
         self._tell()
         if not self.log.records:
@@ -293,6 +369,11 @@ class _Reading:
         for each in told:
             if isinstance(each, ShadowRow):
                 self._leave_out(NO_SIDE, f"shadow verdict {each.verdict_id}")
+                continue
+            is_of_learning = isinstance(each.row, LearningRow)
+            if self.options.compat is None and is_of_learning and each.row.interaction is None:
+                # Nothing could be counted of whole answers with it among them.
+                self._leave_out(NO_ANSWER, each.place)
                 continue
             stored = self._without_old_corrections(each)
             if self.options.compat is not None:

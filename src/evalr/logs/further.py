@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from evalr.estimates.estimate import Estimate
@@ -21,6 +21,7 @@ class ReportTerms(NamedTuple):
         until: ends it; what began exactly then is outside.
         level: of all intervals.
         randomised: whether the caller says that arms were assigned at random.
+        window: how long a person has to act, where that was asked for.
     """
 
     now: datetime
@@ -28,6 +29,7 @@ class ReportTerms(NamedTuple):
     until: datetime | None
     level: float
     randomised: bool
+    window: timedelta | None = None
 
 
 class FurtherLine(NamedTuple):
@@ -53,12 +55,14 @@ class Further:
         title: what stands above it.
         lines: what it says; a text is a note on those above.
         data: everything that it says, in plain types that JSON takes.
+        leads: whether it comes before the measures: what somebody asked the reader for.
     """
 
     name: str
     title: str
     lines: Sequence[FurtherLine | str]
     data: Mapping[str, Any]
+    leads: bool = False
 
 
 def estimate_line(title: str, estimate: Estimate, *, within: bool = False, notes: Sequence[str] = ()) -> FurtherLine:

@@ -28,8 +28,9 @@ def page(report: Report) -> str:
     below = [f"{name}: {text}" for name, text in account_words(report)] + [" ".join(closing_sentences(report))]
     return shown(
         paragraph(" · ".join(header_words(report))),
+        *_further([each for each in report.further if each.leads], report.level),
         table("", report.level, rows),
-        *_further(report.further, report.level),
+        *_further([each for each in report.further if not each.leads], report.level),
         *(paragraph(text) for text in below if text),
     )
 

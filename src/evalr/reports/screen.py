@@ -73,9 +73,11 @@ def screen(report: Report, *, width: int, color: bool) -> str:
     ]
     footer = [style(DIM, line) for line in wrapped(footer_words(report), width, rest="")]
     rankings = [_ranking(ranked, width, style) for section in report.sections for ranked in section.rankings]
-    further = [_further(each, width, style) for each in report.further]
+    leading, further = (
+        [_further(each, width, style) for each in report.further if each.leads is leads] for leads in (True, False)
+    )
     table = _table(report, width, style)
-    blocks = [packed(header_words(report), width), table, *rankings, *further, [*account, *footer]]
+    blocks = [packed(header_words(report), width), *leading, table, *rankings, *further, [*account, *footer]]
     return "\n\n".join(text for block in blocks if (text := "\n".join(block)))
 
 

@@ -14,7 +14,7 @@ from evalr_reflexio.answers.arm_sums import ArmSums
 from evalr_reflexio.answers.asked import Asked
 from evalr_reflexio.answers.buckets import success_trend
 from evalr_reflexio.answers.feeding import pooled, tally_of
-from evalr_reflexio.answers.measured import JUDGED, TURNS, summaries
+from evalr_reflexio.answers.measured import JUDGED, TURNS, computed_by, summaries
 from evalr_reflexio.arms import ArmCounts, Arms, ExperimentArms
 from evalr_reflexio.assigning import CONTROL, HOLDOUT
 
@@ -186,7 +186,7 @@ def _tally(name: str, sums: Mapping[str | None, ArmSums], asked: Asked, judge: t
     entries = {arm: each.entries[name] for arm, each in sums.items()}
     judged = name in JUDGED
     flags = {arm: each.flags for arm, each in sums.items()} if judged else None
-    given_by = judge if judged else ("computed", name)
+    given_by = judge if judged else computed_by(name, asked)
     return tally_of(summaries(asked)[name], entries, given_by=given_by, flags=flags)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from datetime import datetime
+from typing import Any
 
 from evalr.tallies.counts import Counts
 from evalr.tallies.durations import COMPETING, EVENT, OPEN, Durations
@@ -52,9 +53,7 @@ class ArmSums:
         self.published = self.evaluated = self.judged = self.evaluation_only = 0
         self.failure_types: Counter[str] = Counter()
         self.flags: Counter[str] = Counter()
-        self.entries: dict[str, Entry[Counts] | Entry[Durations]] = {
-            name: entry_of(cells, numbering) for name, cells in _CELLS.items()
-        }
+        self.entries: dict[str, Entry[Any]] = {name: entry_of(cells, numbering) for name, cells in _CELLS.items()}
         self.users, self.days, self.successes = array("i"), array("i"), array("b")
 
     def judge(self, record: SessionRecord, row: OutcomeRow, at: datetime, *, knows_corrections: bool) -> None:
@@ -73,7 +72,7 @@ class ArmSums:
         else:
             turns = row.turns
             add_time(entries[TURNS], user_turns_of(record, row) if turns is None else turns, COMPETING, cluster)
-            self.failure_types[row.failure_type or ""] += 1
+            self.failure_types[(row.failure_type or "").strip().casefold()] += 1
         if is_prefix(record, row):
             self.flags[PREFIX] += 1
         self.users.append(self.numbering.number(cluster))
@@ -117,7 +116,7 @@ class ArmSums:
         self.failure_types.update(other.failure_types)
         self.flags.update(other.flags)
         for name, entry in self.entries.items():
-            entry.merge(other.entries[name])  # type: ignore[arg-type]  # of one kind by their name
+            entry.merge(other.entries[name])
         numbers = self.numbering.of(other.numbering)
         self.users.extend(numbers[user] for user in other.users)
         self.days.extend(other.days)

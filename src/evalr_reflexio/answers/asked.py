@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal, get_args
@@ -15,6 +16,7 @@ from evalr_reflexio.stored import Served
 Bucket = Literal["day", "week", "month"]
 
 TURNS = 3
+PLANNED = 1_000
 NEWEST = 100
 LISTED = 20
 
@@ -36,7 +38,7 @@ class Asked:
     evaluator: str | None = None
     shadow_version: str | None = None
     holdout: float | None = None
-    planned: int = 1_000
+    planned: int = PLANNED
     always_valid: bool = False
     newest: int = NEWEST
     listed: int = LISTED
@@ -70,6 +72,18 @@ class Asked:
         if self._all_times:
             return True
         return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
+
+
+def share_of(text: str) -> float:
+    """A share as people write it: `10%` or `0.1`."""
+    number, percent, rest = text.strip().partition("%")
+    try:
+        share = float(number)
+    except ValueError:
+        share = math.nan
+    if rest or not math.isfinite(share):
+        raise InputError(f"{text!r} is no share: write 10% or 0.1")
+    return share / 100 if percent else share
 
 
 def day_of(at: datetime) -> int:

@@ -47,9 +47,10 @@ def success_trend(sums: ArmSums, bucket: Bucket, level: float, given_by: tuple[s
     return in_order(bucket, found, success_rate, level)
 
 
-def alone(summary: Summary[Any], entry: Entry[Any], given_by: tuple[str, str]) -> Tally[Any]:
-    """The tally of one entry, all of whose verdicts are by one evaluator and version."""
-    entry.versions = Counter({given_by: entry.results})
+def alone(summary: Summary[Any], entry: Entry[Any], given_by: tuple[str, str] | None = None) -> Tally[Any]:
+    """The tally of one entry, all of whose verdicts are by one evaluator and version where these are given."""
+    if given_by is not None:
+        entry.versions = Counter({given_by: entry.results})
     tally: Tally[Any] = Tally(summary.reads())
     tally.entries[None] = entry
     return tally

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from evalr.tallies.numbering import OWN, Numbering
 from evalr_reflexio.answers.arm_sums import ArmSums
@@ -117,7 +118,7 @@ class Gathering:
                 self.evaluated[user] = self.evaluated.get(user, 0) | bit
             else:
                 self.health.gone += 1
-            self._count_attributed(record, arm)
+            self._count_attributed(at, arm)
             outcome = recent_outcome(record, judged, at, arm, knows_corrections=knows)
             self.recent.add(at, judged.result_id, outcome)
         if len(record.outcomes) > (judged is not None):
@@ -133,11 +134,10 @@ class Gathering:
             if computed is not None:
                 self.arm_counts.check(record, reading.arm, computed)
 
-    def _count_attributed(self, record: SessionRecord, arm: str | None) -> None:
+    def _count_attributed(self, at: datetime, arm: str | None) -> None:
         """Whether a judged session carries the split; of an experiment's, only those that began while it ran count."""
-        if isinstance(self.arms, ExperimentArms) and record.requests:
-            at, experiment = record.requests[0].at, self.arms.experiment
-            started, ended = experiment.started_at, experiment.ended_at
+        if isinstance(self.arms, ExperimentArms):
+            started, ended = self.arms.experiment.started_at, self.arms.experiment.ended_at
             if (started is not None and at < started) or (ended is not None and at > ended):
                 return
         self.judged_in_experiment += 1

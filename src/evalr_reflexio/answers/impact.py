@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from os import PathLike
@@ -25,7 +25,7 @@ from evalr_reflexio.answers.arm_answer import (
     untagged_of,
 )
 from evalr_reflexio.answers.arm_sums import ArmSums
-from evalr_reflexio.answers.asked import LISTED, NEWEST, TURNS, Asked, Bucket
+from evalr_reflexio.answers.asked import LISTED, NEWEST, PLANNED, TURNS, Asked, Bucket
 from evalr_reflexio.answers.customers import CustomerAnswer
 from evalr_reflexio.answers.gathering import Gathering
 from evalr_reflexio.answers.health import Health
@@ -168,7 +168,7 @@ def impact(
     level: float = 0.95,
     bucket: Bucket = "day",
     always_valid: bool = False,
-    planned: int = 1_000,
+    planned: int = PLANNED,
     turns: int = TURNS,
     window: timedelta = WINDOW,
     shadow: Served = "served",
@@ -298,8 +298,10 @@ def _version(store: Store, asked: Asked, config: Config) -> str | None:
     return next(iter(store.shadow_versions_seen()), None)
 
 
-def answers_of(gathering: Gathering, store: Store, account: Log, *, randomised: bool) -> Impact:
-    """What a pass comes to."""
+def answers_of(
+    gathering: Gathering, store: Store, account: Log, *, randomised: bool, sound: Collection[str] = ()
+) -> Impact:
+    """What a pass comes to; `sound` are reasons for which the account leaves out what nothing is wrong with."""
     asked, arms = gathering.asked, gathering.arms
     judge = (gathering.evaluator, UNVERSIONED)
     published, evaluated = gathering.members()
@@ -325,7 +327,7 @@ def answers_of(gathering: Gathering, store: Store, account: Log, *, randomised: 
         recent=tuple(gathering.recent),
         recent_of=gathering.recent.seen,
         customers=_customers(gathering),
-        health=_health(gathering, everyone, account),
+        health=_health(gathering, everyone, account, sound),
         always_valid=asked.always_valid,
         notes=tuple(store.notes),
     )
@@ -372,7 +374,7 @@ def _customers(gathering: Gathering) -> CustomerAnswer | None:
     return sums.answer(gathering.evaluator, gathering.asked.level)
 
 
-def _health(gathering: Gathering, everyone: ArmSums, account: Log) -> Health:
+def _health(gathering: Gathering, everyone: ArmSums, account: Log, sound: Collection[str]) -> Health:
     sums, config = gathering.health, gathering.config
     sampling = {
         "sessions": config.sampling_rate,
@@ -395,7 +397,7 @@ def _health(gathering: Gathering, everyone: ArmSums, account: Log) -> Health:
         learnings_attached=gathering.learnings.attached,
         learnings_judged=gathering.learnings.judged,
         outside_the_period=sums.outside,
-        skipped=dict(account.left_out.counts.most_common()),
+        skipped={why: count for why, count in account.left_out.counts.most_common() if why not in sound},
         repaired=dict(account.repaired),
         sampling=None if config.path is None else sampling,
     )

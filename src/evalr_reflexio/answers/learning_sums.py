@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,7 @@ from evalr.tallies.tally import Entry
 from evalr_reflexio.answers.buckets import alone
 from evalr_reflexio.answers.feeding import Cluster, add_ending, add_hit, entry_of
 from evalr_reflexio.rows import LearningRow
+from evalr_reflexio.stored import PARTIAL
 
 _FOLDED = {"positive": "win", "negative": "loss", "mixed": "tie", "neutral": "tie"}
 
@@ -88,17 +90,26 @@ class ImpactEstimates:
 class ImpactSums:
     """Entries of what `ImpactEstimates` says."""
 
-    __slots__ = ("helped", "hurt", "mixed", "net", "relevant")
+    __slots__ = ("flags", "helped", "hurt", "mixed", "net", "relevant", "versions")
+
+    _ENTRIES = ("helped", "hurt", "mixed", "net", "relevant")
 
     def __init__(self, numbering: Numbering) -> None:
+        self.versions: Counter[tuple[str, str]] = Counter()
+        self.flags: Counter[str] = Counter()
         self.relevant: Entry[Counts] = entry_of(Counts, numbering)
         self.helped: Entry[Counts] = entry_of(Counts, numbering)
         self.hurt: Entry[Counts] = entry_of(Counts, numbering)
         self.mixed: Entry[Counts] = entry_of(Counts, numbering)
         self.net: Entry[Outcomes] = entry_of(Outcomes, numbering)
 
-    def add(self, relevant: bool | None, impact: str | None, cluster: Cluster) -> None:
-        """Count one learning, or one response."""
+    def add(
+        self, relevant: bool | None, impact: str | None, cluster: Cluster, given_by: tuple[str, str], *, partial: bool
+    ) -> None:
+        """Count one learning, or one response; `partial` where its grading did not finish."""
+        self.versions[given_by] += 1
+        if partial:
+            self.flags[PARTIAL] += 1
         add_hit(self.relevant, relevant, cluster)
         known = impact is not None
         helped, hurt = impact == "positive", impact == "negative"
@@ -110,22 +121,24 @@ class ImpactSums:
 
     def merge(self, other: ImpactSums) -> None:
         """Count what another has counted."""
-        for name in self.__slots__:
+        self.versions.update(other.versions)
+        self.flags.update(other.flags)
+        for name in self._ENTRIES:
             getattr(self, name).merge(getattr(other, name))
 
-    def estimates(self, level: float, given_by: tuple[str, str], *, of_responses: bool) -> ImpactEstimates:
-        """What they come to."""
+    def estimates(self, level: float, *, of_responses: bool) -> ImpactEstimates:
+        """What they come to. Gradings of several versions are put together, and flagged."""
         asked: dict[str, Summary[Any]] = (
             {"relevant": RELEVANT, "helped": HELPED, "hurt": HURT, "net": NET, "mixed": MIXED}
             if of_responses
             else {"relevant": relevance_rate, "helped": positive_rate, "hurt": negative_rate, "net": net_impact}
         )
-        return ImpactEstimates(
-            **{
-                name: summary.estimate(alone(summary, getattr(self, name), given_by), level=level)
-                for name, summary in asked.items()
-            }
-        )
+        found = {}
+        for name, summary in asked.items():
+            entry = getattr(self, name)
+            entry.versions, entry.flags = self.versions, self.flags
+            found[name] = summary.estimate(alone(summary, entry), level=level, mix_versions=True)
+        return ImpactEstimates(**found)
 
 
 def folded(rows: Sequence[LearningRow]) -> tuple[bool | None, str | None]:

@@ -314,6 +314,9 @@ class LearningSums:
         last = {(row.interaction, row.kind, row.learning): row.result_id for row in rows}
         user = record.user or None
         cluster: Cluster = user if user is not None else (record.session,)
+        grading = record.grading
+        version = UNVERSIONED if grading is None or grading.version is None else grading.version
+        given_by, partial = (LEARNING_JUDGE, version), grading is not None and grading.status != "complete"
         by_response: defaultdict[int, list[tuple[LearningRow, str]]] = defaultdict(list)
         signs: defaultdict[Reference, set[str]] = defaultdict(set)
         for row in rows:
@@ -330,7 +333,7 @@ class LearningSums:
             use = _use(None if turn is None else cited_of(turn, learning))
             by_response[row.interaction].append((row, use))
             self.judged += 1
-            self._sums(self.by_use, use).add(row.relevant, row.impact, cluster)
+            self._sums(self.by_use, use).add(row.relevant, row.impact, cluster, given_by, partial=partial)
             diagnosis = diagnosis_of(row) if row.impact == "negative" else None
             self.learnings[learning].count(row, diagnosis)
             if diagnosis is not None:
@@ -344,10 +347,10 @@ class LearningSums:
             one.negative_sessions += bool(found & {"negative", "excused"})
             one.qualifying_sessions += "negative" in found
         for judged in by_response.values():
-            self.responses.add(*folded([row for row, _ in judged]), cluster)
+            self.responses.add(*folded([row for row, _ in judged]), cluster, given_by, partial=partial)
             for use in dict.fromkeys(use for _, use in judged):
                 of_use = self._sums(self.responses_by_use, use)
-                of_use.add(*folded([row for row, each in judged if each == use]), cluster)
+                of_use.add(*folded([row for row, each in judged if each == use]), cluster, given_by, partial=partial)
 
     def _sums(self, sums: dict[str, ImpactSums], use: str) -> ImpactSums:
         found = sums.get(use)
@@ -380,7 +383,6 @@ class LearningSums:
             judge: of sessions.
             among: what the sessions are called in which learnings could have been given.
         """
-        given_by = (LEARNING_JUDGE, UNVERSIONED)
         whole = ImpactSums(self.numbering)
         for sums in self.by_use.values():
             whole.merge(sums)
@@ -393,10 +395,10 @@ class LearningSums:
             return tuple(records.setdefault(name, _record(name, one, every)) for name, one in chosen[: asked.listed])
 
         return LearningAnswer(
-            verdicts=whole.estimates(asked.level, given_by, of_responses=False),
-            responses=self.responses.estimates(asked.level, given_by, of_responses=True),
-            by_use=_estimates(self.by_use, asked.level, given_by, of_responses=False),
-            responses_by_use=_estimates(self.responses_by_use, asked.level, given_by, of_responses=True),
+            verdicts=whole.estimates(asked.level, of_responses=False),
+            responses=self.responses.estimates(asked.level, of_responses=True),
+            by_use=_estimates(self.by_use, asked.level, of_responses=False),
+            responses_by_use=_estimates(self.responses_by_use, asked.level, of_responses=True),
             attached=self.attached,
             judged=self.judged,
             diagnoses=dict(self.diagnoses.most_common()),
@@ -417,11 +419,9 @@ def _use(cited: bool | None) -> str:
     return NOT_TOLD if cited is None else CITED if cited else SUPPLIED
 
 
-def _estimates(
-    sums: Mapping[str, ImpactSums], level: float, given_by: tuple[str, str], *, of_responses: bool
-) -> dict[str, ImpactEstimates]:
+def _estimates(sums: Mapping[str, ImpactSums], level: float, *, of_responses: bool) -> dict[str, ImpactEstimates]:
     order = (CITED, SUPPLIED, NOT_TOLD)
-    return {use: sums[use].estimates(level, given_by, of_responses=of_responses) for use in order if use in sums}
+    return {use: sums[use].estimates(level, of_responses=of_responses) for use in order if use in sums}
 
 
 def _is_marked(name: Reference, one: _One) -> bool:

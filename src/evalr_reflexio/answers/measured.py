@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from evalr.estimates.words import count_words, window_words
+from evalr.estimates.words import count_words, seconds_text, window_words
 from evalr.measures.drop_off import drop_off_share
 from evalr.measures.session_outcome import corrections, escalation_rate, success_rate, turns_to_resolution
 from evalr.summaries import Mean, Summary
@@ -49,3 +49,8 @@ def summaries(asked: Asked) -> Mapping[str, Summary[Any]]:
         TOKENS: output_tokens,
         DROP_OFF: replace(drop_off_share, within=asked.window, title=f"drop-off after {window_words(asked.window)}"),
     }
+
+
+def computed_by(name: str, asked: Asked) -> tuple[str, str]:
+    """The evaluator and version of what is computed of a session."""
+    return (name, f"1:{seconds_text(asked.window)}" if name == DROP_OFF else "1")

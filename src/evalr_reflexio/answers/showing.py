@@ -9,6 +9,7 @@ from evalr.estimates.estimate import Estimate, number_line
 from evalr.estimates.lift import OBSERVATIONAL, Lift
 from evalr.estimates.words import count_words, interval_words, p_words, value_words, window_words
 from evalr.logs.further import Further, FurtherLine, estimate_line
+from evalr.measures.drop_off import drop_off_share
 from evalr.quoting import quoted
 from evalr_reflexio.answers.arm_answer import ArmAnswer, ArmPair, ArmsAnswer, Coverage
 from evalr_reflexio.answers.customers import CustomerAnswer
@@ -17,6 +18,7 @@ from evalr_reflexio.answers.impact import Impact
 from evalr_reflexio.answers.learnings import LearningAnswer, LearningRecord
 from evalr_reflexio.answers.measured import CORRECTIONS, DROP_OFF, ESCALATION, SUCCESS, TOKENS, TURNS
 from evalr_reflexio.answers.shadows import Compared, ShadowAnswer
+from evalr_reflexio.stored import CONTROLS
 
 BUCKETS_SHOWN = 10
 LEARNINGS_SHOWN = 5
@@ -52,7 +54,10 @@ def sections(impact: Impact) -> tuple[Further, ...]:
         parts.append(("customers", _CUSTOMERS, _customers(impact.customers), impact.customers.to_dict()))
     parts.append(("recent", "the newest verdicts on sessions", _recent(impact), _recent_data(impact)))
     parts.append(("health", "what was evaluated", _health(impact.health), impact.health.to_dict()))
-    return tuple(Further(name=name, title=title, lines=tuple(lines), data=data) for name, title, lines, data in parts)
+    return tuple(
+        Further(name=name, title=title, lines=tuple(lines), data=data, leads=name == "arms")
+        for name, title, lines, data in parts
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -113,6 +118,8 @@ def _lift(title: str, lift: Lift, *, always_valid: bool, within: bool, whole: bo
     if smallest is not None:
         words = value_words(smallest, lift.difference.unit).removeprefix("+")
         notes.append(f"a true difference of {words} is seen with 80% power")
+    if lift.name == drop_off_share.name:
+        notes.append("who spoke last, as no session is marked as closed")
     if lift.difference.left_out:
         notes.append("left out: " + _counts(lift.difference.left_out))
     value, interval = value_words(shown.value, shown.unit), interval_words(shown.low, shown.high, shown.unit)
@@ -201,6 +208,9 @@ def _shadow(shadow: ShadowAnswer) -> Lines:
         notes.append(f"{p_words(shadow.test.p)} that wins and losses are as frequent")
     yield " · ".join(notes)
     whose = {"served": "the served answer", "shadow": "the shadow", "arm": "the served one, but in the control"}
+    controls = [arm for arm in shadow.arms if arm is not None and arm.casefold() in CONTROLS]
+    if shadow.which == "served" and controls:
+        yield f"in {controls[0]} the served answer has no Reflexio: --shadow arm says so"
     version = "" if shadow.version is None else f" · prompt version {quoted(shadow.version)}"
     yield f"with Reflexio is taken to be {whose[shadow.which]}{version}"
     if shadow.left_out:
@@ -247,7 +257,7 @@ def _learnings(learnings: LearningAnswer) -> Lines:
     yield from _some("to be revised: three sessions harmed, two helped", learnings.marked)
     rules = list(learnings.cited_rules[:LEARNINGS_SHOWN])
     if rules:
-        yield FurtherLine("sessions that cite it: an association, and no effect")
+        yield FurtherLine("sessions that cite it (an association)")
     for each in rules:
         words = f"{each.successes_with:,} succeeded, {each.failures_with:,} failed"
         yield FurtherLine(_name(each), f"{each.net_sessions:+,}", notes=[words], within=True)
@@ -325,7 +335,7 @@ def _health(health: Health) -> Lines:
     counted = {
         "verdicts that requests came after": health.prefix,
         "verdicts on sessions that are gone": health.gone,
-        "earlier verdicts on sessions judged again": health.judged_again,
+        "earlier verdicts, judged again": health.judged_again,
         "sessions without an interaction": health.without_turns,
         "sessions outside the period": health.outside_the_period,
         "failed parts of gradings": health.failed_chunks,

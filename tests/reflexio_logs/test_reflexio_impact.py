@@ -1,0 +1,541 @@
+"""The answers: each number is what its summary says of the verdicts that the reader yields, arm by arm."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from reflexio_writing import BEGIN, Writer
+
+from evalr.errors import InputError, LogError, RecordError
+from evalr.estimates.estimate import Estimate
+from evalr.inputs import About, Session
+from evalr.logs import Stored, read
+from evalr.measures import (
+    corrections,
+    drop_off_evaluator,
+    drop_off_share,
+    escalation_rate,
+    negative_rate,
+    net_impact,
+    positive_rate,
+    relevance_rate,
+    response_mixed_rate,
+    response_negative_rate,
+    response_net_impact,
+    response_positive_rate,
+    response_relevance_rate,
+    shadow_decided,
+    shadow_net,
+    shadow_wins,
+    success_rate,
+    turns_to_resolution,
+)
+from evalr.reflexio import Impact, impact, open_store
+from evalr.summaries import Summary
+from evalr.verdicts import Verdict
+
+NOW = datetime(2026, 11, 30, 9, tzinfo=UTC)
+SPLITS = [
+    "experiment:exp-a-stopped",
+    "experiment:exp-b-active",
+    "request-source:Reflexio=prod_with_reflexio;Control=prod_without_reflexio",
+    "request-source:one=prod_with_reflexio;two=beta,;control=prod_without_reflexio",
+]
+
+
+def stored(path: Path, measure: str, evaluator: str, **settings: Any) -> list[Verdict[Any]]:
+    return [
+        item.result
+        for item in read(path, **settings)
+        if isinstance(item, Stored) and item.measure == measure and isinstance(item.result, Verdict)
+        and item.result.evaluator == evaluator
+    ]  # fmt: skip
+
+
+def same(found: Estimate, expected: Estimate) -> bool:
+    """Whether two estimates are alike in all but what they are called and how their rows are named."""
+    return replace(found, name="", noun="") == replace(expected, name="", noun="")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Two ways, one truth
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_arms_have_what_summaries_say_of_the_readers_verdicts(newest_log: Path, split: str) -> None:
+    found = impact(newest_log, arms=split, now=NOW)
+    assert found.arms is not None
+    verdicts = stored(newest_log, "outcome", "agent_success", arms=split)
+    sessions = [item for item in read(newest_log, arms=split) if isinstance(item, Session)]
+    evaluator = drop_off_evaluator(now=NOW)
+    dropped = [evaluator.evaluate_inline(session) for session in sessions]
+    compared: dict[str, tuple[Summary[Any], list[Any]]] = {
+        "success": (success_rate, verdicts),
+        "corrections": (corrections, verdicts),
+        "turns": (replace(turns_to_resolution, within=3), verdicts),
+        "escalation": (escalation_rate, verdicts),
+        "drop_off": (drop_off_share, dropped),
+    }
+    for name, (summary, results) in compared.items():
+        groups = summary.by(results, "arm")
+        for arm, answer in found.arms.by_arm.items():
+            expected = groups[arm] if arm in groups else summary.estimate([])
+            assert same(answer.measures[name], expected), (name, arm)
+        assert same(found.everyone.measures[name], summary.estimate(results)), name
+        for pair in found.arms.pairs:
+            expected = summary.lift(
+                results, treatment=pair.treatment, control=pair.control, randomised=found.arms.randomised
+            )
+            lift = pair.lifts[name]
+            assert (lift.p, lift.shared_clusters, lift.always_valid_p) == (
+                expected.p,
+                expected.shared_clusters,
+                expected.always_valid_p,
+            )
+            for part in ("difference", "relative", "always_valid"):
+                mine, theirs = getattr(lift, part), getattr(expected, part)
+                kept = tuple(flag for flag in mine.flags if flag not in ("sample_ratio_mismatch", "uneven_coverage"))
+                assert same(replace(mine, flags=kept), theirs), (name, part)
+    by_arm = {arm: [each for each in verdicts if each.about and each.about.arm == arm] for arm in found.arms.by_arm}
+    for arm, answer in found.arms.by_arm.items():
+        assert dict(answer.trend) == dict(success_rate.trend(by_arm[arm])), arm
+        assert answer.turns_median == turns_to_resolution.estimate(by_arm[arm])
+
+
+@pytest.mark.parametrize("bucket", ["day", "week", "month"])
+def test_trends_are_those_of_the_summary(newest_log: Path, bucket: Any) -> None:
+    found = impact(newest_log, bucket=bucket, now=NOW)
+    assert dict(found.trend) == dict(success_rate.trend(stored(newest_log, "outcome", "agent_success"), bucket))
+    assert found.shadow is not None
+    comparisons = stored(newest_log, "shadow", "shadow_comparison")
+    assert dict(found.shadow.trend) == dict(shadow_wins.trend(comparisons, bucket))
+
+
+@pytest.mark.parametrize("which", ["served", "shadow", "arm"])
+def test_shadow_wins_are_those_of_the_summary(newest_log: Path, which: Any) -> None:
+    split = "request-source:treatment=prod_with_reflexio;control=prod_without_reflexio"
+    found = impact(newest_log, arms=split, shadow=which, now=NOW).shadow
+    assert found is not None
+    comparisons = stored(newest_log, "shadow", "shadow_comparison", arms=split, shadow=which)
+    assert found.wins == shadow_wins.estimate(comparisons)
+    assert found.net == shadow_net.estimate(comparisons)
+    assert found.decided == shadow_decided.estimate(comparisons)
+    assert found.test == shadow_wins.sign_test(comparisons)
+    assert dict(found.arms) == dict(shadow_wins.by(comparisons, "arm"))
+
+
+def test_learnings_are_those_of_the_summaries(newest_log: Path) -> None:
+    found = impact(newest_log, now=NOW).learnings
+    assert found is not None
+    verdicts = stored(newest_log, "learning", "retrieved_learning")
+    assert same(found.verdicts.relevant, relevance_rate.estimate(verdicts))
+    assert same(found.verdicts.helped, positive_rate.estimate(verdicts))
+    assert same(found.verdicts.hurt, negative_rate.estimate(verdicts))
+    assert same(found.verdicts.net, net_impact.estimate(verdicts))
+    of_responses = {
+        "relevant": response_relevance_rate,
+        "helped": response_positive_rate,
+        "hurt": response_negative_rate,
+        "net": response_net_impact,
+        "mixed": response_mixed_rate,
+    }
+    for name, summary in of_responses.items():
+        mine, theirs = getattr(found.responses, name), summary.estimate(verdicts)
+        parts = ("value", "low", "high", "n", "clusters", "clustered_by", "variance")
+        assert [getattr(mine, part) for part in parts] == [getattr(theirs, part) for part in parts], name
+    uses: dict[str, list[Verdict[Any]]] = {}
+    for verdict in verdicts:
+        uses.setdefault(str((verdict.about or About("x")).attributes["use"]), []).append(verdict)
+    assert set(found.by_use) == set(uses) == {"cited", "supplied only"}
+    for use, of_use in uses.items():
+        assert same(found.by_use[use].helped, positive_rate.estimate(of_use))
+        assert found.responses_by_use[use].net.value == response_net_impact.estimate(of_use).value
+
+
+def test_an_association_is_the_lift_of_sessions_with_a_learning_over_those_without(newest_log: Path) -> None:
+    found = impact(newest_log, now=NOW, listed=1_000).learnings
+    assert found is not None
+    given: dict[tuple[str | None, str | None], set[tuple[str, str]]] = {}
+    with open_store(newest_log) as store:
+        for record in store.sessions(store.account()):
+            attached = {(each.kind, each.id) for turn in record.interactions for each in turn.learnings or ()}
+            given[record.user or None, record.session] = attached
+    verdicts = stored(newest_log, "outcome", "agent_success")
+    assert len(found.given) > 10
+    for record in found.given:
+        name = (record.kind, record.id)
+
+        def side(about: About, name: tuple[str, str] = name) -> str:
+            return "with" if name in given[about.user, about.id] else "without"
+
+        if record.association is None:
+            assert not any(side(each.about) == "with" for each in verdicts if each.about)
+            continue
+        expected = success_rate.lift(verdicts, treatment="with", control="without", by=side)
+        difference, p = record.association.difference, record.association.p
+        assert (difference.value, difference.low, difference.high, p) == (
+            expected.difference.value,
+            expected.difference.low,
+            expected.difference.high,
+            expected.p,
+        )
+        assert same(record.association.with_it, expected.treatment)
+        without = record.association.without_it
+        assert (without.value, without.low, without.n) == (
+            expected.control.value,
+            expected.control.low,
+            expected.control.n,
+        )
+        assert "association" in difference.flags
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Reflexio's own numbers, where they mean the same
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("experiment", "attributed", "users", "published"),
+    [
+        ("exp-a-stopped", 1.0, {"treatment": 4, "holdout": 3}, {"treatment": 10, "holdout": 8}),
+        ("exp-b-active", 0.9166666666666666, {"treatment": 7, "holdout": 5}, {"treatment": 16, "holdout": 8}),
+    ],
+)
+def test_coverages_and_assignments(
+    newest_log: Path,
+    experiment: str,
+    attributed: float,
+    users: dict[str, int],
+    published: dict[str, int],
+) -> None:
+    arms = impact(newest_log, arms=f"experiment:{experiment}", now=NOW).arms
+    assert arms is not None
+    assert arms.attributed.share == attributed
+    allocation = arms.pairs[0].allocation
+    assert allocation.assigned == users
+    assert {arm: arms.by_arm[arm].coverage.whole for arm in published} == published
+    assert {arm: arms.by_arm[arm].users for arm in users} == users
+    assert allocation.sample_ratio is not None
+    assert not allocation.sample_ratio.alarm
+    assert arms.checked == sum(published.values())
+    assert arms.disagreeing == 0
+
+
+def test_tokens_are_those_of_the_agents_answers(newest_log: Path) -> None:
+    """Of the treatment Reflexio's own number, as only people and the agent speak; one of the holdout was not counted."""
+    arms = impact(newest_log, arms="experiment:exp-b-active", now=NOW).arms
+    assert arms is not None
+    treatment, holdout = (arms.by_arm[arm].measures["output_tokens"] for arm in ("treatment", "holdout"))
+    assert (treatment.value, treatment.n) == (15.3125, 16)
+    assert holdout.n == 7
+    assert holdout.left_out == {"unknown": 1}
+
+
+def test_rules_are_attributed_as_reflexio_does(newest_log: Path) -> None:
+    found = impact(newest_log, now=NOW).learnings
+    assert found is not None
+    nets = [(each.kind, each.id, each.successes_with, each.failures_with) for each in found.cited_rules[:5]]
+    assert sorted(nets, key=lambda row: row[2] - row[3], reverse=True)[:2] == [
+        ("agent_playbook", "1", 4, 1),
+        ("playbook", "1", 3, 0),
+    ]
+    assert [each.net_sessions for each in found.cited_rules[:5]] == [3, 3, 2, 2, 1]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is told beside the numbers
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Writer:
+    return Writer(tmp_path / "reflexio_acme.db", "0.2.32")
+
+
+def judged(writer: Writer, sessions: Iterable[tuple[str, str, str, int]]) -> None:
+    for number, (session, user, source, success) in enumerate(sessions):
+        at = BEGIN + timedelta(hours=number)
+        writer.session(session, user, at, source=source)
+        writer.outcome(session, user, at, success=success)
+
+
+SOURCES = "request-source:treatment=with;control=without"
+
+
+def test_a_split_is_observational_until_somebody_says_otherwise(writer: Writer) -> None:
+    judged(writer, [("s1", "u1", "with", 1), ("s2", "u2", "without", 0)])
+    path = writer.done()
+    found = impact(path, arms=SOURCES, now=NOW)
+    assert found.arms is not None
+    assert "observational" in found.arms.pairs[0].lifts["success"].flags
+    assert "observational" in str(found)
+    said = impact(path, arms=SOURCES, now=NOW, randomised=True)
+    assert said.arms is not None
+    assert "observational" not in said.arms.pairs[0].lifts["success"].flags
+    assert "observational" not in str(said)
+
+
+def test_arms_that_are_not_what_they_were_meant_to_be_raise_an_alarm(writer: Writer) -> None:
+    judged(writer, [(f"s{n}", f"u{n}", "with" if n % 2 else "without", 1) for n in range(60)])
+    path = writer.done()
+    found = impact(path, arms=SOURCES, holdout=0.1, now=NOW).arms
+    assert found is not None
+    assert "sample_ratio_mismatch" in found.pairs[0].lifts["success"].flags
+    assert found.pairs[0].lifts["success"].allocation == found.pairs[0].allocation
+    even = impact(path, arms=SOURCES, holdout=0.5, now=NOW).arms
+    assert even is not None
+    assert "sample_ratio_mismatch" not in even.pairs[0].lifts["success"].flags
+
+
+def test_an_empty_arm_gives_no_estimate(writer: Writer) -> None:
+    judged(writer, [("s1", "u1", "with", 1), ("s2", "u2", "with", 0)])
+    found = impact(writer.done(), arms=SOURCES, now=NOW)
+    assert found.arms is not None
+    assert found.arms.pairs[0].lifts["success"].difference.value is None
+    assert "no estimate" in str(found)
+
+
+def test_the_untagged_are_shown_by_cause_with_a_curve_of_their_own(tagged_log: Path) -> None:
+    arms = impact(tagged_log, arms="tag", now=NOW).arms
+    assert arms is not None
+    assert sum(arms.untagged.values()) == arms.by_arm[None].coverage.whole
+    assert arms.by_arm[None].measures["success"].value == pytest.approx(0.9166666666666666)
+    assert arms.by_arm["treatment"].measures["success"].value == pytest.approx(0.7777777777777778)
+    assert arms.by_arm["control"].measures["success"].value == 0.5
+    assert any(point.n for point in arms.by_arm[None].trend.values())
+
+
+def test_a_period_takes_in_what_began_in_it(newest_log: Path) -> None:
+    since, until = datetime(2026, 11, 10, tzinfo=UTC), datetime(2026, 11, 20, tzinfo=UTC)
+    found = impact(newest_log, since=since, until=until, now=NOW)
+    verdicts = stored(newest_log, "outcome", "agent_success")
+    within = [each for each in verdicts if each.about and each.about.at and since <= each.about.at < until]
+    assert found.success == success_rate.estimate(within)
+    assert 0 < found.health.published < 44
+    assert found.health.outside_the_period > 0
+    comparisons = stored(newest_log, "shadow", "shadow_comparison")
+    within = [each for each in comparisons if each.about and each.about.at and since <= each.about.at < until]
+    assert found.shadow is not None
+    assert found.shadow.wins == shadow_wins.estimate(within)
+
+
+def test_what_comes_after_the_reading_time_does_not_exist_yet(newest_log: Path) -> None:
+    now = datetime(2026, 11, 12, tzinfo=UTC)
+    found = impact(newest_log, now=now)
+    verdicts = stored(newest_log, "outcome", "agent_success")
+    assert found.success.n == sum(bool(each.about and each.about.at and each.about.at <= now) for each in verdicts)
+
+
+def test_one_judge_counts_and_the_others_are_named(newest_log: Path) -> None:
+    found = impact(newest_log, now=NOW)
+    assert found.evaluator == "agent_success"
+    assert found.health.other_judges == {"old_named_evaluator": 1}
+    assert found.health.judged_again == 1
+    other = impact(newest_log, now=NOW, evaluator="old_named_evaluator")
+    assert other.success.n == 1
+    with pytest.raises(InputError, match="old_named_evaluator"):
+        impact(newest_log, evaluator="nobody")
+
+
+def test_the_newest_verdicts_are_of_one_user_each(writer: Writer) -> None:
+    judged(writer, [("s1", "u1", "with", 1), ("s1", "u2", "without", 0), ("s2", "u1", "with", 0)])
+    writer.outcome("s2", "u1", BEGIN + timedelta(hours=2), success=1)
+    path = writer.done()
+    found = impact(path, now=NOW)
+    assert [each.key for each in found.recent] == [("u1", "s2"), ("u2", "s1"), ("u1", "s1")]
+    assert found.recent[0].success  # as judged last
+    assert {source: len(each) for source, each in found.recent_by_source().items()} == {"with": 2, "without": 1}
+    fewer = impact(path, now=NOW, newest=2)
+    assert [each.key for each in fewer.recent] == [("u1", "s2"), ("u2", "s1")]
+    assert fewer.recent_of == 3
+
+
+def test_what_reflexio_inferred_is_no_customer(writer: Writer) -> None:
+    judged(writer, [("s1", "u1", "with", 1), ("s2", "u2", "with", 0), ("s3", "u3", "with", 1)])
+    reports = [("s1", "u1", "success", 0), ("s2", "u2", "success", 0), ("s3", "u3", "failure", 1)]
+    reports.append(("s4", "u4", "failure", 0))
+    writer.session("s4", "u4", BEGIN + timedelta(days=1))
+    for session, user, outcome, inferred in reports:
+        writer.add(
+            "session_outcomes",
+            outcome_id=session,
+            user_id=user,
+            session_id=session,
+            outcome=outcome,
+            occurred_at=int(BEGIN.timestamp()),
+            is_inferred=inferred,
+        )
+    found = impact(writer.done(), now=NOW).customers
+    assert found is not None
+    assert found.agreement is not None
+    assert found.agreement["success"]["accuracy"].value == 0.5
+    assert (found.reported, found.compared) == (3, 2)
+    assert found.left_out == {"inferred by Reflexio": 1, "without a verdict": 1}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Learnings: diagnoses and marks
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def learning(writer: Writer, number: int, impact_: str, *, playbook: str = "7", **row: Any) -> None:
+    session, user, at = f"s{number}", f"u{number}", BEGIN + timedelta(hours=number)
+    attached = json.dumps([{"kind": "user_playbook", "learning_id": playbook}])
+    request = writer.request(f"r{number}", user, session, at)
+    writer.turn(request, at, "User")
+    answer = writer.turn(request, at, "Agent", retrieved_learnings=attached)
+    writer.add(
+        "retrieved_learning_evaluation",
+        user_id=user,
+        session_id=session,
+        interaction_id=answer,
+        interaction_created_at=int(at.timestamp()),
+        kind="user_playbook",
+        learning_id=playbook,
+        is_relevant=1,
+        impact=impact_,
+        created_at=int(at.timestamp()),
+        **row,
+    )
+
+
+def diagnosed(category: str, *, cites: tuple[int, ...] = (1,)) -> str:
+    return json.dumps({"category": category, "reason": "why", "evidence_interaction_ids": list(cites)})
+
+
+def test_a_diagnosis_counts_with_evidence_alone(writer: Writer) -> None:
+    whole = {"diagnosis_evidence_complete": 1, "evaluated_playbook_digest": "abc"}
+    rows = [
+        {"diagnosis": diagnosed("content_defect"), **whole},
+        {"diagnosis": diagnosed("external_failure"), **whole},
+        {"diagnosis": diagnosed("content_defect", cites=()), **whole},
+        {"diagnosis": diagnosed("content_defect"), **whole, "diagnosis_evidence_complete": 0},
+        {"diagnosis": diagnosed("content_defect"), **whole, "evaluated_playbook_digest": ""},
+        {},
+    ]
+    for number, row in enumerate(rows):
+        learning(writer, number, "negative", **row)
+    learning(writer, 6, "positive", diagnosis=diagnosed("no_issue"), **whole)
+    found = impact(writer.done(), now=NOW).learnings
+    assert found is not None
+    assert found.diagnoses == {
+        "content_defect": 1,
+        "external_failure": 1,
+        "no cited interactions": 1,
+        "incomplete evidence": 1,
+        "no recorded digest": 1,
+        "no diagnosis": 1,
+    }
+    (record,) = found.harming
+    assert record.diagnoses == found.diagnoses
+    assert (record.negative_sessions, record.qualifying_sessions, record.positive_sessions) == (6, 5, 1)
+
+
+@pytest.mark.parametrize(
+    ("negative", "excused", "positive", "marked"),
+    [(3, 0, 2, True), (2, 1, 2, False), (3, 0, 1, False), (4, 2, 3, True)],
+)
+def test_playbooks_to_be_revised_are_marked(
+    writer: Writer, negative: int, excused: int, positive: int, marked: bool
+) -> None:
+    excuse = {
+        "diagnosis": diagnosed("application_failure"),
+        "diagnosis_evidence_complete": 1,
+        "evaluated_playbook_digest": "abc",
+    }
+    rows: list[tuple[str, dict[str, Any]]] = [("negative", {})] * negative
+    rows += [("negative", excuse)] * excused + [("positive", {})] * positive
+    for number, (what, row) in enumerate(rows):
+        learning(writer, number, what, **row)
+    found = impact(writer.done(), now=NOW)
+    assert found.learnings is not None
+    assert [each.id for each in found.learnings.marked] == (["7"] if marked else [])
+    assert ("to be revised" in str(found)) is marked
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Shown, and refused
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_everything_is_plain_data(newest_log: Path) -> None:
+    found = impact(newest_log, arms="experiment:exp-b-active", now=NOW)
+    plain = json.loads(json.dumps(found.to_dict()))
+    assert plain["arms"]["pairs"][0]["lifts"]["success"]["difference"]["value"] is not None
+    assert plain["shadow"]["disagreements"]
+    assert any(each["association"] for each in plain["learnings"]["given"])
+    assert plain["health"]["published"] == 44
+    assert {"arms", "trend", "shadow", "learnings", "customers", "recent", "health"} == {
+        each.name for each in found.sections()
+    }
+
+
+def test_texts_of_the_log_cannot_steer_a_terminal_or_a_page(writer: Writer) -> None:
+    judged(writer, [("<script>\x1b[31m", "u\x1b]0;", "<b>with", 0)])
+    found = impact(writer.done(), arms="request-source:<i>a=<b>with;b=x", now=NOW)
+    assert "\x1b" not in str(found)
+    assert "<script>" not in found._repr_html_()
+    assert "<i>" not in found._repr_html_()
+
+
+def test_the_interval_for_who_looks_every_day_is_printed_on_request(newest_log: Path) -> None:
+    usual = impact(newest_log, arms=SPLITS[2], now=NOW)
+    daily = impact(newest_log, arms=SPLITS[2], now=NOW, always_valid=True)
+    assert str(usual) != str(daily)
+    assert Impact.to_dict(usual)["arms"] == Impact.to_dict(daily)["arms"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"bucket": "hour"}, "day"),
+        ({"level": 1.5}, "level"),
+        ({"turns": 0}, "turns"),
+        ({"holdout": 10}, "0.1"),
+        ({"since": datetime(2026, 1, 1)}, "time zone"),  # noqa: DTZ001  which is what is refused
+        ({"shadow": "arm"}, "needs arms"),
+        ({"arms": "request-source:a=x;b=y", "shadow": "arm"}, "labelled control"),
+        ({"arms": "experiment:none"}, "no request carries"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(newest_log: Path, wrong: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        impact(newest_log, now=NOW, **wrong)
+
+
+def test_a_log_without_records_is_an_error(writer: Writer) -> None:
+    with pytest.raises(LogError, match="no records"):
+        impact(writer.done(), now=NOW)
+
+
+def test_bad_rows_are_counted_or_with_strict_an_error(writer: Writer) -> None:
+    judged(writer, [("s1", "u1", "with", 1)])
+    writer.outcome("s1", "u1", "sometime", success=1)
+    path = writer.done()
+    found = impact(path, now=NOW)
+    assert found.health.skipped == {"unreadable time": 1}
+    assert Counter(found.health.skipped).total() == 1
+    with pytest.raises(RecordError, match="result 2"):
+        impact(path, now=NOW, strict=True)
+
+
+def test_sections_lead_the_report_of_a_split_and_follow_its_measures(newest_log: Path) -> None:
+    from evalr.reports.report import report
+
+    found = report(newest_log, now=NOW, arms="experiment:exp-b-active")
+    lines = found.text().splitlines()
+    leads = next(place for place, line in enumerate(lines) if line.startswith("treatment v holdout"))
+    measures = next(place for place, line in enumerate(lines) if "came back within" in line)
+    learnings = lines.index("learnings")
+    assert leads < measures < learnings
+    assert found.to_dict()["further"]["arms"]["name"] == "experiment:exp-b-active"
+    alone = impact(newest_log, arms="experiment:exp-b-active", now=NOW)
+    assert {each.name: each.data for each in alone.sections()} == found.to_dict()["further"]
