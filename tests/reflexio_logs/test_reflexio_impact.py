@@ -230,7 +230,7 @@ def test_coverages_and_assignments(
 
 
 def test_tokens_are_those_of_the_agents_answers(newest_log: Path) -> None:
-    """Of the treatment Reflexio's own number, as only people and the agent speak; one of the holdout was not counted."""
+    """Of the treatment Reflexio's own number, as people and the agent speak alone; one of the holdout is unknown."""
     arms = impact(newest_log, arms="experiment:exp-b-active", now=NOW).arms
     assert arms is not None
     treatment, holdout = (arms.by_arm[arm].measures["output_tokens"] for arm in ("treatment", "holdout"))
