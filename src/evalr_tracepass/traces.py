@@ -109,6 +109,7 @@ def trace_of(transcript: Transcript) -> Trace:
     steps: list[Step] = []
     open_calls: dict[str, tuple[Step, int]] = {}
     agents: list[Step] = []
+    waiting: list[int] = []
     began = ended = None
     for index, turn in enumerate(transcript.turns):
         at = turn.at
@@ -120,7 +121,7 @@ def trace_of(transcript: Transcript) -> Trace:
             if not agents:
                 agents.append(_bare(index, turn))
                 steps.append(agents[0])
-            _take_result(turn, agents[-1], open_calls)
+            _take_result(turn, agents[-1], open_calls, waiting)
         elif role != "system":
             if turn.kind == "rejection" and turn.ref in open_calls:
                 _settle(*open_calls[turn.ref], status="rejected")
@@ -132,6 +133,7 @@ def trace_of(transcript: Transcript) -> Trace:
             steps.append(step)
             if role == "agent":
                 agents.append(step)
+                waiting = [place for place, call in enumerate(calls) if call.result is None]
     at = transcript.at or began
     if transcript.request and not any(step.role == "person" and step.said and not step.hidden for step in steps):
         steps.insert(0, Step(None, REQUEST, "", "person", transcript.request, [], "", "", False, at, True))
@@ -203,17 +205,20 @@ def _call(call: ToolCall) -> Call:
     return Call(call.name, _text(call.arguments), status, error, result, _failed(status, error, result))
 
 
-def _take_result(turn: Turn, last: Step, open_calls: dict[str, tuple[Step, int]]) -> None:
-    """Put a tool's turn to the call that it answers: the one it names, or the agent's first without an answer."""
+def _take_result(turn: Turn, last: Step, open_calls: dict[str, tuple[Step, int]], waiting: list[int]) -> None:
+    """Put a tool's turn to the call that it answers: the one it names, or the agent's first that waits for one."""
     metadata = turn.metadata
     status = "error" if turn.kind in ERROR_KINDS or (metadata and metadata.get("error")) else ""
     named = next((ref for ref in (turn.ref, *(call.id for call in turn.tool_calls)) if ref is not None), None)
     if named is not None and named in open_calls:
-        _settle(*open_calls.pop(named), status=status, result=turn.text)
+        step, place = open_calls.pop(named)
+        if step is last and place in waiting:
+            waiting.remove(place)
+        _settle(step, place, status=status, result=turn.text)
         return
-    waiting = (place for place, call in enumerate(last.calls) if not (call.result or call.error or call.status))
-    place = next(waiting, None) if named is None else None
-    if place is None:
+    if named is None and waiting:
+        place = waiting.pop(0)
+    else:
         name = metadata.get("tool") or metadata.get("name") if metadata else None
         place = len(last.calls)
         last.calls.append(Call(name if isinstance(name, str) else UNNAMED_TOOL, "", "", "", "", failed=False))

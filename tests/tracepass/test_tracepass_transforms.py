@@ -234,6 +234,24 @@ def test_R6_an_answer_without_a_name_is_that_of_the_first_call_that_waits() -> N
     assert [(each.name, each.result) for each in step.calls] == [("A", "a"), ("B", "b")]
 
 
+def test_R6_an_answer_that_says_nothing_is_one() -> None:
+    turns = [agent("", call("A"), call("B")), *(Turn(role="tool", text=text) for text in ("", "b", "", "c"))]
+    (step,) = trace_of(Transcript(id="c", request="", turns=turns)).steps
+    assert [(each.name, each.result) for each in step.calls] == [("A", ""), ("B", "b"), ("tool", ""), ("tool", "c")]
+
+
+def test_R6_answers_with_and_without_names_do_not_mix() -> None:
+    answers = [
+        Turn(role="tool", text="2", ref="t2"),
+        Turn(role="tool", text="1"),
+        Turn(role="tool", text="?", ref="t9"),
+    ]
+    (step,) = trace_of(
+        Transcript(id="c", request="", turns=[agent("", call("A", id="t1"), call("B", id="t2")), *answers])
+    ).steps
+    assert [(each.name, each.result) for each in step.calls] == [("A", "1"), ("B", "2"), ("tool", "?")]
+
+
 def test_R6_an_agent_window_has_its_turns_and_tool_calls_and_no_one_elses() -> None:
     windows = [json.loads(text) for text in texts("agent_window", *TALK)]
     assert [[each["role"] for each in window] for window in windows] == [["assistant"] * n for n in (1, 2, 3)]
