@@ -80,6 +80,7 @@ def test_R6_every_tool_error_that_the_data_marks_has_its_window() -> None:
 
 
 def test_R6_every_program_that_failed_has_its_window() -> None:
+    # Both sides read the exit code that the terminal printed: this shows that no window is lost, or misplaced.
     failed = sum(
         turn["text"].startswith("exitcode: 1")
         for line in lines("whowhen", "whowhen_dev.jsonl")
@@ -89,6 +90,7 @@ def test_R6_every_program_that_failed_has_its_window() -> None:
 
 
 def test_R2_a_loop_is_found_where_the_terminal_gave_the_same_answer_three_times() -> None:
+    # Not labels of people, and near to what the heuristic itself counts: it shows recall of the plain case, no precision.
     marked = set()
     for line in lines("whowhen", "whowhen_dev.jsonl"):
         said = Counter(turn["text"].strip() for turn in line["turns"] if turn["name"] == "Computer_terminal")
@@ -99,12 +101,14 @@ def test_R2_a_loop_is_found_where_the_terminal_gave_the_same_answer_three_times(
     assert (len(marked), len(found)) == (3, 6)
 
 
-def test_R2_coding_sessions_that_were_not_stuck_have_no_loop() -> None:
+def test_R2_no_loop_and_no_streak_is_found_in_the_coding_sessions() -> None:
+    # Nobody has labelled them: this says what the heuristics do, and not that they are right.
     assert fired("heuristic-loop", coding_sessions()) == []
     assert fired("heuristic-tool-errors", coding_sessions()) == []
 
 
 def test_R2_where_nothing_was_answered_people_interrupted() -> None:
+    # "Within five turns" was chosen with these sessions in sight, so that the share holds for them alone.
     interrupted = {
         (line["id"], place)
         for line in lines("entire_transcripts", "transcripts.jsonl")
