@@ -331,9 +331,10 @@ SAME += (("times to resolution: all into models", "times to resolution: `time_to
 
 def run(job: str, path: Path) -> None:
     """One job, in this process."""
-    import numpy  # noqa: F401, ICN001  imports are not part of the time
+    import scipy.special  # noqa: F401  imports are not part of the time
 
     import evalr.reflexr  # noqa: F401
+    import evalr_reflexr.straight  # noqa: F401
     from evalr.measures import installed_measures
 
     installed_measures()

@@ -21,6 +21,9 @@ Roles: TypeAlias = Callable[[Actor], Role] | Mapping[str, Role]
 
 NAMESPACE = "reflexr"
 
+LARGEST_SEQ = 2**63 - 1
+"""The largest that a store can have."""
+
 FACTS = frozenset(
     (
         "feedback_given",
@@ -147,6 +150,8 @@ def read_envelope(record: object, *, tenant: str | None) -> Envelope:
     seq = record.get("seq")
     if not isinstance(seq, int) or isinstance(seq, bool) or seq < 0:
         raise Reason("envelope without a seq")
+    if seq > LARGEST_SEQ:
+        raise Reason("seq beyond 64 bits")
     causation = record.get("causation")
     return Envelope(
         Workspace(tenant, _name(record, "workspace_id")),

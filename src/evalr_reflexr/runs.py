@@ -217,7 +217,7 @@ def _run(
 ) -> RuleRun:
     fired = found[0]
     workspace = fired.workspace
-    steps = _in_time_order([_step(envelope, rule, rules, role) for envelope in found])
+    steps = [_step(envelope, rule, rules, role) for envelope in found]
     attributes: dict[str, str | list[str]] = {"rule": rule, "generation": rules.generation(fired, rule)}
     version = rules.version(fired, rule)
     if version is not None:

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
-from itertools import groupby
+from itertools import accumulate, groupby, pairwise
 from operator import itemgetter
 from types import TracebackType
 from typing import Any
@@ -68,7 +68,15 @@ class Scratch(AbstractContextManager["Scratch"]):
         cursor.arraysize = FETCHED
         names = list(self._workspaces)
         for _, rows in groupby(_each(cursor), key=itemgetter(0)):
-            yield [_envelope(names[number], chain, seq, body) for _, number, chain, seq, body in rows]
+            yield _forward([_envelope(names[number], chain, seq, body) for _, number, chain, seq, body in rows])
+
+
+def _forward(chain: list[Envelope]) -> list[Envelope]:
+    """The chain with times that never go back, as reflexr writes them: where a clock did, the last time stands."""
+    if any(later.at < envelope.at for envelope, later in pairwise(chain)):
+        times = accumulate((envelope.at for envelope in chain), max)
+        return [envelope._replace(at=at) for envelope, at in zip(chain, times, strict=True)]
+    return chain
 
 
 def _each(cursor: sqlite3.Cursor) -> Iterator[tuple[int, int, str, int, bytes]]:

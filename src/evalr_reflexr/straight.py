@@ -25,7 +25,7 @@ from evalr.reports.reading import LATER, Reading, Track
 from evalr.summaries import Rate
 from evalr.summaries.columns import Hits
 from evalr.tallies.numbering import Clusters, Numbering
-from evalr_reflexr.envelopes import Actor, Workspace, fact_of, read_time
+from evalr_reflexr.envelopes import LARGEST_SEQ, Actor, Workspace, fact_of, read_time
 from evalr_reflexr.rules import OPERATORS, RuleOutcome, measure, outcome_of
 from evalr_reflexr.runs import ARCHIVED, RULE_FACTS, STEPS, RuleFacts, RuleRun, StepKind
 from evalr_reflexr.sqlite import Chunk, OpenSqlite, SqliteStore
@@ -124,8 +124,7 @@ class _Counter:
         numbers = [numbering.number((run.chain,)) for run in runs]
         groups = None
         if lane.by is not None:
-            group_of = _GROUP_OF[str(lane.by)]
-            of = map(group_of, runs)
+            of = map(_GROUP_OF[str(lane.by)], runs)
             groups = [Grouped((group,), number) for group, number in zip(of, numbers, strict=True)]
         lane.put_batch(self._columns, Clusters(numbers, numbering), groups, (evaluator.name, evaluator.version))
         self.track.inputs += len(runs)
@@ -198,7 +197,7 @@ class _Runs:
 
     def _put_together(self, now: datetime) -> None:
         until = now.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")
-        if self._one(_NOT_PLAIN):
+        if self._one(_NOT_PLAIN) or (self._one(_BACKWARDS) and self._one(_BACKWARDS_IN_CHAIN)):
             raise NotPlainError
         self._db.execute(_RUNS, {"now": until})
         if self._one(_INCOMPLETE):
@@ -240,7 +239,7 @@ class _Runs:
         return found + (BY_OPERATOR if who["kind"] in OPERATORS else 0)
 
     def batches(self) -> Iterator[list[_Run]]:
-        """The runs, some hundreds at a time; those of one chain one after the other."""
+        """The runs, some thousands at a time; those of one chain one after the other."""
         cursor = self._db.execute(
             "SELECT place, chain, rule, kinds, last, operations, first, occurrence FROM temp.runs"
         )
@@ -276,14 +275,15 @@ def _of_outcomes(type_name: str) -> bool:
 _FACTS = """
     CREATE TEMP TABLE facts (place, kind, seq, chain, run, at, rule, operation, occurrence, is_scoped, plain)
 """
-_FIELDS = """
+_FIELDS = f"""
     seq,
     envelope,
     json_extract(envelope, '$.correlation_id') AS chain,
     coalesce(json_extract(envelope, '$.event.run_id'), json_extract(envelope, '$.event.firing_id')) AS run,
     json_extract(envelope, '$.event.rule') AS rule,
     rtrim(json_extract(envelope, '$.ts'), 'Z') AS at,
-    json_valid(envelope) AND json_type(envelope, '$.seq') = 'integer'
+    json_valid(envelope)
+        AND json_type(envelope, '$.seq') = 'integer' AND json_extract(envelope, '$.seq') BETWEEN 0 AND {LARGEST_SEQ}
         AND json_extract(envelope, '$.event.type') = event_type
         AND json_extract(
             envelope, '$.id', '$.workspace_id', '$.correlation_id', '$.actor.kind', '$.event.rule', '$.ts'
@@ -317,8 +317,16 @@ _NOT_PLAIN = """
         AND ltrim(substr(at, 20), '.0123456789') = ''
     ) IS NOT TRUE LIMIT 1
 """
-# A fact's place in the log, its kind, and whether it is about the whole rule are put into one number. Times are texts,
-# of which the earlier one is the smaller one: also with such a number, of 18 digits, after a space.
+# Times are texts, of which the earlier one is the smaller one.
+_BACKWARDS = """
+    SELECT 1 FROM temp.facts AS one JOIN temp.facts AS other ON other.rowid = one.rowid + 1 AND other.place = one.place
+    WHERE other.at < one.at LIMIT 1
+"""
+_BACKWARDS_IN_CHAIN = """
+    SELECT 1 FROM (SELECT at, lag(at) OVER (PARTITION BY place, chain ORDER BY rowid) AS before FROM temp.facts)
+    WHERE at < before LIMIT 1
+"""
+# A fact's place in the log, its kind, and whether it is about the whole rule are put into one number.
 _RUNS = f"""
     CREATE TEMP TABLE runs AS
     SELECT
@@ -327,10 +335,10 @@ _RUNS = f"""
         max(is_past AND operation & {BY_PERSON}) * {BY_PERSON}
             + max(is_past AND operation & {BY_OPERATOR}) * {BY_OPERATOR} AS operations,
         min(packed) AS first,
-        CAST(substr(max(CASE WHEN is_past THEN at || ' ' || (packed + {10**17}) END), -17) AS INTEGER) AS last,
+        max(CASE WHEN is_past THEN packed END) AS last,
         sum(kind = 0) AS firings,
         min(seq) AS seq,
-        min(at) AS at, max(CASE kind WHEN 0 THEN at END) AS fired_at,
+        min(at) AS at,
         max(occurrence) AS occurrence,
         max(is_scoped) AS is_scoped,
         max(kind IN ({KINDS.index("retrying")}, {KINDS.index("dead_lettered")})) AS has_failed
@@ -341,5 +349,5 @@ _RUNS = f"""
     GROUP BY place, chain, run
 """
 _INCOMPLETE = """
-    SELECT 1 FROM temp.runs WHERE firings <> 1 OR first >> 3 & 7 <> 0 OR rule <> other_rule OR fired_at > at LIMIT 1
+    SELECT 1 FROM temp.runs WHERE firings <> 1 OR first >> 3 & 7 <> 0 OR rule <> other_rule LIMIT 1
 """

@@ -11,12 +11,15 @@ from pydantic_core import from_json
 from evalr.logs.jsonl import DUPLICATE
 from evalr.logs.lines import BYTE_ORDER_MARK, CUT_OFF, raw_lines
 from evalr.logs.log import Log
-from evalr.logs.reasons import NOT_JSON, Reason
+from evalr.logs.reasons import NOT_JSON, Reason, without_lone_escapes
 from evalr.logs.seen import Seen
 from evalr_reflexr.envelopes import Envelope, Workspace
 from evalr_reflexr.stores import Row, TypeFilter, missing, parsed, row_of
 
 SIGNS = ("correlation_id", "workspace_id", "actor", "event")
+SIGNS_IN_ORDER = ("correlation_id", "actor", "event")
+"""Those that stand before what may be large in the event, also where fields are in alphabetical order."""
+
 CLAIMED_LINES = 20
 
 
@@ -75,14 +78,15 @@ class WireLog:
 
 
 def is_wire(head: bytes) -> bool:
-    """Whether the first lines of a file hold an envelope."""
-    lines = [line for piece in head.removeprefix(BYTE_ORDER_MARK).split(b"\n") if (line := piece.strip())]
-    return any(_is_envelope(line) for line in lines[:CLAIMED_LINES])
+    """Whether the first lines of a file hold an envelope; the last of them may be cut, inside of a large event."""
+    *lines, cut = head.removeprefix(BYTE_ORDER_MARK).split(b"\n")
+    found = [line for piece in lines[:CLAIMED_LINES] if (line := piece.strip())]
+    return any(_is_envelope(line, SIGNS) for line in found) or _is_envelope(cut, SIGNS_IN_ORDER)
 
 
-def _is_envelope(line: bytes) -> bool:
+def _is_envelope(line: bytes, signs: Sequence[str]) -> bool:
     try:
-        record = from_json(line, allow_partial=True)
+        record = from_json(without_lone_escapes(line)[0], allow_partial=True)
     except ValueError:
         return False
-    return isinstance(record, dict) and all(sign in record for sign in SIGNS) and isinstance(record["event"], dict)
+    return isinstance(record, dict) and all(sign in record for sign in signs) and isinstance(record["event"], dict)

@@ -10,15 +10,17 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from reflexr_samples import Row, Writer, append_sqlite, oracle_rows, row, write_sqlite, write_wire
+from reflexr_samples import BEGIN, Row, Writer, append_sqlite, oracle_rows, row, write_sqlite, write_wire
 
 from evalr import InputError, LogError, MissingExtraError, RecordError, UnknownLogError, report
+from evalr.logs import find_reader
 from evalr.logs import read as read_log
-from evalr.reflexr import chains, read, rule_outcomes, rule_runs, time_to_resolution
+from evalr.reflexr import chains, measure_chain, read, rule_outcomes, rule_runs, time_to_resolution
 
 
 def digest(path: Path) -> str:
@@ -142,6 +144,9 @@ def broken_texts() -> list[tuple[str, bytes]]:
         ("naive time", json.dumps(naive).encode()),
         ("unreadable time", json.dumps({**good, "ts": "yesterday"}).encode()),
         ("not UTF-8", b'{"seq": "\xff"}'),
+        ("envelope without a seq", json.dumps({**good, "seq": -1}).encode()),
+        ("seq beyond 64 bits", json.dumps({**good, "seq": 2**63}).encode()),
+        ("nested too deeply", b'{"seq":' * 5_000 + b"1" + b"}" * 5_000),
     ]
 
 
@@ -252,6 +257,43 @@ def test_the_wire_holds_line_ends_of_unicode_and_large_envelopes(tmp_path: Path)
     log = chains(path)
     assert len(list(log)) == 3
     assert log.left_out.total == 0
+
+
+def test_a_wire_log_is_known_by_a_first_envelope_that_is_large_or_broken(tmp_path: Path) -> None:
+    writer = Writer()
+    writer.event("desk:ticket.opened", note="x" * 200_000)
+    (large,) = (json.loads(each[4]) for each in writer.rows)
+    path = tmp_path / "log.jsonl"
+    for line in (json.dumps(large), json.dumps(large, sort_keys=True)):
+        path.write_text(line + "\n", encoding="utf-8")
+        assert find_reader(path).name == "reflexr"
+    small = json.dumps({**large, "event": {"type": "desk:ticket.opened", "note": "half of \ud83d"}})
+    path.write_text(small + "\n", encoding="utf-8")
+    log = read_log(path)
+    assert len(list(log)) == 2
+    assert log.repaired == {"lone surrogates": 1}
+    path.write_text('{"actor": {}, "event": {}}\n' + '{"event": {"note": "', encoding="utf-8")
+    with pytest.raises(UnknownLogError):
+        find_reader(path)
+
+
+def test_where_a_clock_went_back_the_order_of_the_log_stands(tmp_path: Path) -> None:
+    """reflexr's own times never go back: what comes later in the log has at least the time of what came before."""
+    writer = Writer()
+    chain = writer.event("desk:ticket.opened")
+    for fact in ("rule_fired", "run_dead_lettered", "run_requeued", "run_succeeded"):
+        writer.fact(fact, "fir_1", chain=chain, after=-60)
+    writer.event("desk:ticket.resolved", chain=chain, after=-60)
+    path = write_sqlite(tmp_path / "store.db", writer.rows)
+    (found,) = chains(path)
+    assert measure_chain(found, BEGIN + timedelta(seconds=1)).model_dump(exclude_defaults=True) == {
+        "after": 0,
+        "ended": "resolved",
+    }
+    (run,) = rule_runs(path)
+    assert [step.kind for step in run.steps] == ["fired", "dead_lettered", "requeued", "succeeded"]  # type: ignore[union-attr]
+    assert {step.at for step in run.steps} == {run.first_event()}  # type: ignore[union-attr]
+    assert str(report(rule_runs(path), measures=["rules"])["rules"]).startswith("rules 100.0%")
 
 
 # Never written to, never in the way

@@ -126,8 +126,7 @@ def _itself(about: About, result: object) -> Hashable:
 def cluster_kinds(keys: Iterable[Hashable], own: int) -> Counter[str]:
     """How many clusters are users, parents, named by the caller, inputs judged again and again, or rows themselves."""
     kinds: Counter[str] = Counter(own=own)
-    for key in keys:
-        kinds[_cluster_kind(key)] += 1
+    kinds.update(map(_cluster_kind, keys))
     return kinds
 
 
