@@ -90,7 +90,7 @@ def test_R6_every_program_that_failed_has_its_window() -> None:
 
 
 def test_R2_a_loop_is_found_where_the_terminal_gave_the_same_answer_three_times() -> None:
-    # Not labels of people, and near to what the heuristic itself counts: it shows recall of the plain case, no precision.
+    # No labels of people, and near to what the heuristic counts itself: recall of the plain case, and no precision.
     marked = set()
     for line in lines("whowhen", "whowhen_dev.jsonl"):
         said = Counter(turn["text"].strip() for turn in line["turns"] if turn["name"] == "Computer_terminal")
