@@ -1,18 +1,22 @@
-"""`evalr judge reflexio.db`: by its own settings, in a process of its own, with a scripted model behind real HTTP."""
+"""`evalr judge reflexio.db`: by its own settings, with a scripted model behind real HTTP."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
+
+from evalr.cli import main
 
 sys.path += [str(Path(__file__).parent.parent / name) for name in ("dspy_judges", "reflexio_logs")]
 
@@ -49,26 +53,32 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return stored_log(folder, "release_0_2_32")
 
 
-def ran(server: ModelServer | None, folder: Path, *arguments: str) -> tuple[int, str, str]:
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nobody")
+    monkeypatch.setenv("DSPY_CACHEDIR", str(tmp_path / "cache"))
+
+
+def addressed(server: ModelServer | None, arguments: Sequence[str]) -> list[str]:
     base = [] if server is None else ["--api-base", f"http://127.0.0.1:{server.port}/v1"]
-    environment = {
-        **os.environ,
-        "OPENAI_API_KEY": "sk-nobody",
-        "DSPY_CACHEDIR": str(folder / "cache"),
-        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-    }
-    command = [sys.executable, "-m", "evalr.cli", "judge", *arguments, *base]
+    return ["judge", *arguments, *base]
+
+
+def ran(server: ModelServer | None, folder: Path, *arguments: str) -> tuple[int, str, str]:
+    """The command in this process: most tests need none of their own."""
+    out, err = io.StringIO(), io.StringIO()
+    with chdir(folder), redirect_stdout(out), redirect_stderr(err):
+        code = main(addressed(server, arguments))
+    return code, out.getvalue(), err.getvalue()
+
+
+def ran_alone(server: ModelServer, folder: Path, *arguments: str) -> tuple[int, str, str]:
+    """The command in a process of its own."""
+    path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "evalr.cli", *addressed(server, arguments)]
     done = subprocess.run(
-        command,
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        stdin=subprocess.DEVNULL,
+        command, cwd=folder, env=os.environ | path, capture_output=True, text=True, timeout=120, check=False
     )
-    assert "Traceback" not in done.stderr, done.stderr
     return done.returncode, done.stdout, done.stderr
 
 
@@ -79,7 +89,7 @@ def asked_by_family(server: ModelServer) -> Counter[str]:
 def test_one_session_is_graded_now_and_kept_for_a_day(server: ModelServer, kept: Path, tmp_path: Path) -> None:
     before = hashlib.sha256(kept.read_bytes()).hexdigest()
     ask = [str(kept), "--lm", LM, "--session", "s02", "--now", "2026-12-01T09:00Z", "--yes"]
-    code, out, err = ran(server, tmp_path, *ask)
+    code, out, err = ran_alone(server, tmp_path, *ask)
     assert (code, err) == (0, "")
     assert "outcome: graded, success=True" in out
     asked = asked_by_family(server)
@@ -90,7 +100,10 @@ def test_one_session_is_graded_now_and_kept_for_a_day(server: ModelServer, kept:
     found = json.loads(out)
     assert {grade["cached"] for grade in found["grades"].values()} == {True}
     assert asked_by_family(server) == asked
-    ran(server, tmp_path, *ask, "--now", "2026-12-02T09:00Z")
+    ran(server, tmp_path, *ask, "--again", "--measure", "outcome")
+    assert asked_by_family(server) - asked == Counter(outcome=1)
+    server.asked.pop()
+    ran(server, tmp_path, *ask, "--now", "2026-12-02T09:00:01Z")
     assert asked_by_family(server) == Counter({name: 2 * count for name, count in asked.items()})
     assert sorted(each.name for each in kept.parent.iterdir()) == ["config_self-host-org.json", kept.name]
     assert hashlib.sha256(kept.read_bytes()).hexdigest() == before
@@ -122,6 +135,8 @@ def test_a_period_is_judged_in_strata_and_reported(server: ModelServer, kept: Pa
     asked = len(server.asked)
     code, out, err = ran(server, tmp_path, *ask)  # there is nothing left to pay for, so nobody is asked to say yes
     assert (code, err, len(server.asked)) == (0, "", asked)
+    code, _, err = ran(server, tmp_path, *ask, "--again")
+    assert (code, f"Judge {status['families']['outcome']['graded']} of outcome, " in err) == (2, True)
     versions = {json.loads(line)["version"] for line in lines if json.loads(line)["measure"] == "shadow"}
     assert [version.endswith(":pin=v1.1.0") for version in versions] == [True]
 
@@ -166,6 +181,8 @@ def test_without_a_success_definition_only_shadow_answers_are_judged(
         (["--session", "s02", "--since", "2026-11-01"], "leave one of them out"),
         (["--user", "u01"], "name it with --session"),
         (["--session", "s99"], "has no session 's99'"),
+        (["--again"], "--again is for --session, or a period"),
+        (["--session", "s02", "--out", "x.jsonl"], "--json prints a session's grades"),
         (["--sample", "3"], "--judge and --sample go with --measure"),
         (["--session", "s02", "--measure", "completion"], "there are: outcome, shadow, learning"),
     ],
@@ -185,5 +202,5 @@ def test_a_log_without_settings_of_its_own_needs_a_measure(tmp_path: Path) -> No
 def test_a_wrong_key_is_seen_early(kept: Path, tmp_path: Path) -> None:
     with running(ModelServer(lambda asked, n: Answer(status=401))) as server:
         code, _, err = ran(server, tmp_path, str(kept), "--lm", LM, "--now", "2026-12-01", "--yes")
-    assert (code, "no verdict: all of the first 10 answers failed" in err) == (2, True), err
+    assert (code, "evalr: no verdict: all of the first" in err, len(server.asked) < 60) == (2, True, True), err
     assert not list(tmp_path.glob("*.jsonl"))

@@ -263,6 +263,9 @@ def judge(
     user: Annotated[
         str | None, typer.Option(metavar="ID", help="Whose session, where several users have one of this id.")
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Without --measure: ask again what the journal has an answer to.")
+    ] = False,
     journal: Annotated[
         str | None,
         typer.Option(
@@ -314,8 +317,9 @@ def judge(
         session=session,
         user=user,
         limit=concurrency,
+        again=again,
     )
-    if measure is None or session is not None:
+    if measure is None or session is not None or again:
         _judge_by_its_settings(asked, yes=yes, json=json)
         return
     plan = planned(asked)
@@ -592,7 +596,7 @@ def _judge_by_its_settings(asked: Asked, *, yes: bool, json: bool) -> None:
         raise typer.Exit(STOPPED)
     if plan.what == "session":
         grades = graded.graded_session(plan)
-        lines = [str(grades), "", *graded.account_lines(plan, None, screen_width())]
+        lines = [*graded.grade_lines(grades), "", *graded.account_lines(plan, None, screen_width())]
         print_lines(lines, {"grades": grades.to_dict(), "judged": graded.grading_dict(plan, None)}, json=json)
         return
     try:

@@ -24,10 +24,12 @@ from evalr.cli.settings import read_settings
 from evalr.errors import InputError
 from evalr.estimates.words import choice_words, count_words
 from evalr.evaluators import Evaluator
+from evalr.fields import verdict_fields
 from evalr.inputs import Input, utc_now
 from evalr.logs import Stored, find_reader, to_line
 from evalr.logs.log import reader_settings
 from evalr.measures.ready_judges import GROUP, ReadyJudge, judged_measures
+from evalr.plain import value_fields
 from evalr.plugins import load_plugins
 from evalr.quoting import safe_text
 from evalr.reports.fitting import padded, wrapped
@@ -35,7 +37,8 @@ from evalr.reports.report import Report
 from evalr.runs import Budget, Family, Grades, ProgressLine, RegenerationStatus
 from evalr.runs.graded_logs import GradedLog
 from evalr.runs.outlook import Outlook, outlook
-from evalr.verdicts import Failure, Skip
+from evalr.runs.reasons import reason_of
+from evalr.verdicts import Failure, Result, Skip, Verdict
 
 What = Literal["session", "period", "due"]
 
@@ -101,6 +104,10 @@ def planned_grading(asked: Asked) -> GradingPlan:
                 f"{asked.measure!r} is not judged: {why}" if why else choice_words(asked.measure, list(evaluators))
             )
         evaluators = {asked.measure: evaluators[asked.measure]}
+    if what == "due" and asked.again:
+        raise InputError("--again is for --session, or a period: what is due has not been judged")
+    if what == "session" and asked.out is not None:
+        raise InputError("--out is for the results of a period, or of what is due; --json prints a session's grades")
     journal, out = places(replace(asked, measure=OUT))
     families = log.judges(evaluators, sampled=what == "due")
     ahead: dict[str, Outlook] = {}
@@ -109,7 +116,8 @@ def planned_grading(asked: Asked) -> GradingPlan:
         for name, family in families.items():
             parts = _parts(_inputs(asked, what, log), family, nothing[name])
             # A grade on demand is served for a day only: what the journal has may be asked again.
-            ahead[name] = outlook(family.evaluators, parts, journal=None if what == "session" else book)  # type: ignore[arg-type]
+            known = None if what == "session" or asked.again else book
+            ahead[name] = outlook(family.evaluators, parts, journal=known)  # type: ignore[arg-type]  # one in each
     dearest = _together(ahead).dearest
     if asked.budget is not None and dearest is None and any(each.left for each in ahead.values()):
         raise InputError(
@@ -198,6 +206,7 @@ def graded_session(plan: GradingPlan) -> Grades:
         user=asked.user,
         journal=plan.journal,
         now=asked.now or utc_now,
+        again=asked.again,
         limit=plan.limit,
         budget=plan.budget,
     )
@@ -218,7 +227,8 @@ def graded_log(plan: GradingPlan) -> RegenerationStatus:
         "progress": ProgressLine(),
     }
     if plan.what == "period":
-        run = plan.log.regenerate_sync(plan.evaluators, since=asked.since, until=asked.until, **options)
+        period = {"since": asked.since, "until": asked.until, "again": asked.again}
+        run = plan.log.regenerate_sync(plan.evaluators, **period, **options)
     else:
         run = plan.log.catch_up_sync(plan.evaluators, now=asked.now or utc_now, **options)
     measures = {judge.name: name for name, judge in plan.evaluators.items()}
@@ -245,6 +255,27 @@ def graded_report(plan: GradingPlan) -> Report:
 # ---------------------------------------------------------------------------------------------------------------------
 # In words
 # ---------------------------------------------------------------------------------------------------------------------
+
+
+def grade_lines(grades: Grades) -> list[str]:
+    """The grades of a session, and below a family that judged several of its parts, what it said of each."""
+    head, *families = str(grades).split("\n")
+    lines = [head]
+    for line, grade in zip(families, grades.values(), strict=True):
+        lines.append(line)
+        if len(grade.results) > 1:
+            lines += [f"    {_result_words(result)}" for result in grade.results]
+    return lines
+
+
+def _result_words(result: Result[Any]) -> str:
+    """`4: winner=served, significant=False`: what a verdict says but in texts, or why there is none."""
+    name = "" if result.about is None or result.about.id is None else f"{safe_text(result.about.id)}: "
+    if not isinstance(result, Verdict):
+        return f"{name}{result.status}, {safe_text(reason_of(result) or '', longest=200)}"
+    values = value_fields(result.value)
+    said = {each.name: values.get(each.name) for each in verdict_fields(type(result.value)) if each.kind != "text"}
+    return name + ", ".join(f"{field}={safe_text(str(part))}" for field, part in said.items() if part is not None)
 
 
 def account_lines(plan: GradingPlan, status: RegenerationStatus | None, width: int) -> list[str]:

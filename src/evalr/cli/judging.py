@@ -65,6 +65,7 @@ class Asked:
     session: str | None = None
     user: str | None = None
     limit: int | None = None
+    again: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
