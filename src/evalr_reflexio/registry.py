@@ -12,22 +12,28 @@ import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalr.errors import ExperimentConflictError, InputError, RegistryError
 from evalr.estimates.words import choice_words
 from evalr.inputs import Now, resolve_now, utc_now
 from evalr.quoting import quoted
 from evalr_reflexio.assigning import HOLDOUT, experiment_arm
-from evalr_reflexio.config import DEFAULT_ORG, Experiment
+from evalr_reflexio.config import DEFAULT_ORG, Config, Experiment
+
+if TYPE_CHECKING:
+    from evalr_reflexio.answers.impact import Impact
 
 SCHEMA = 1
 APPLICATION = 0x65767270  # "evrp"
 PATIENCE = 30.0
 """Seconds to wait for another process that is writing. Each writes for milliseconds."""
+
+SECOND = timedelta(seconds=1)
+"""As exactly as logs keep times: what began in the second of the stop began before it."""
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 
@@ -218,6 +224,51 @@ class ExperimentRegistry:
         if active is None or active.holdout_percentage is None:
             return None
         return UserArm(user, active.id, experiment_arm(self.org, active.id, user, active.holdout_percentage))
+
+    def results(
+        self,
+        log: str | os.PathLike[str],
+        experiment: str,
+        *,
+        config: str | os.PathLike[str] | Config | None = None,
+        now: Now = utc_now,
+        **options: Any,
+    ) -> Impact:
+        """What a log says of an experiment, while it is active and ever after.
+
+        The arm of a session is the one on its first request that carries the experiment's id. Sessions count that began
+        from the second of the start to that of the stop. Lifts are those of `impact`: clustered by user, beside the
+        check that the arms are as large as the percentage makes likely, and the coverage of each.
+
+        Args:
+            log: the path of a Reflexio log.
+            experiment: its id.
+            config: Reflexio's configuration; by default the one that belongs to the log.
+            now: the reading time.
+            **options: others of `impact`, such as `level` and `always_valid`.
+
+        Raises:
+            InputError: there is no such experiment, or an option makes no sense.
+            LogError: the log cannot be read, or holds nothing.
+            RegistryError: there is no such registry, or it cannot be read.
+        """
+        from evalr_reflexio.answers.impact import impact
+        from evalr_reflexio.arms import ExperimentArms
+        from evalr_reflexio.places import config_for, open_store
+
+        found = self.get(experiment)
+        ended = None if found.ended_at is None else found.ended_at + SECOND
+        with open_store(log) as store:
+            known = replace(config_for(store, config), org=self.org, experiments=self.experiments)
+            return impact(
+                store,
+                arms=ExperimentArms(found),
+                config=known,
+                since=found.started_at,
+                until=ended,
+                now=now,
+                **options,
+            )
 
     # -- the file -----------------------------------------------------------------------------------------------------
 
