@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evalr.cli.added import Command, new_app
-from evalr.cli.output import print_lines
+from evalr.cli.output import has_color, print_lines, screen_width
 from evalr.cli.texts import read_time
 from evalr.errors import ExperimentConflictError
 
@@ -90,6 +90,34 @@ def assign(
     if arm is None:
         raise ExperimentConflictError("no experiment is active: nobody is assigned to an arm, and everybody retrieves")
     print_lines([arm.arm], arm_fields(arm), json=json)
+
+
+@app.command()
+def results(
+    experiment: Id,
+    log: Annotated[
+        str, typer.Argument(metavar="LOG", help="A Reflexio log: its database, or HTTP answers.", show_default=False)
+    ],
+    registry: File = DEFAULT_FILE,
+    org: Org = None,
+    now: Annotated[str | None, typer.Option(metavar="TIME", help="The reading time. [default: now]")] = None,
+    config: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Reflexio's configuration. [default: the log's own]")
+    ] = None,
+    level: Annotated[float, typer.Option(metavar="SHARE", help="Of the two-sided intervals.")] = 0.95,
+    always_valid: Annotated[
+        bool, typer.Option("--always-valid", help="Intervals that hold however often one looks.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Print what a log says of an experiment: the arms compared, and what was evaluated."""
+    from evalr_reflexio.experiment_words import result_fields, result_lines
+
+    kept = _registry(registry, org)
+    found = kept.results(log, experiment, config=config, now=_now(now), level=level, always_valid=always_valid)
+    begun = kept.get(experiment)
+    lines = result_lines(begun, found, width=screen_width(), color=has_color())
+    print_lines(lines, result_fields(begun, found), json=json)
 
 
 def _registry(path: str, org: str | None) -> ExperimentRegistry:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalr.errors import InputError
 from evalr.estimates.words import number_words
 from evalr.quoting import quoted, safe_text
 from evalr_reflexio.config import Experiment
 from evalr_reflexio.registry import UserArm, experiment_fields
+
+if TYPE_CHECKING:
+    from evalr_reflexio.answers.impact import Impact
 
 
 def read_percentage(text: str) -> float:
@@ -51,3 +54,31 @@ def list_fields(experiments: Sequence[Experiment]) -> dict[str, Any]:
 def arm_fields(arm: UserArm) -> dict[str, Any]:
     """An assignment in plain types."""
     return {"user": arm.user, "experiment_id": arm.experiment, "arm": arm.arm, "retrieves": arm.retrieves}
+
+
+_SHOWN = ("arms", "health")
+"""What of the answers is about the experiment."""
+
+
+def result_lines(experiment: Experiment, impact: Impact, *, width: int, color: bool) -> Iterator[str]:
+    """What a log says of an experiment: the arms compared, and what was evaluated."""
+    from evalr.reports.screen import sections_text
+
+    yield experiment_line(experiment)
+    yield ""
+    shown = [section for section in impact.sections() if section.name in _SHOWN]
+    yield sections_text(shown, width=width, color=color)
+
+
+def result_fields(experiment: Experiment, impact: Impact) -> dict[str, Any]:
+    """The same in plain types; the shares of judged sessions under Reflexio's names, too."""
+    arms = impact.arms
+    attributed = None if arms is None else arms.attributed
+    return {
+        "experiment": dict(experiment_fields(experiment)),
+        "evaluated_session_coverage": None if attributed is None else attributed.share,
+        "unattributed_evaluated_session_count": None if attributed is None else attributed.whole - attributed.part,
+        "arms": None if arms is None else arms.to_dict(),
+        "health": impact.health.to_dict(),
+        "notes": list(impact.notes),
+    }
