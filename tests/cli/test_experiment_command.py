@@ -55,8 +55,10 @@ def test_the_list_marks_the_active_one_and_is_newest_first(tmp_path: Path) -> No
     code, out, _ = ran(tmp_path, "list")
     assert (code, out) == (
         0,
-        "* exp-2: active since 2026-08-02 00:00 UTC, 10% held out\n"
-        "  exp-1: 2026-08-01 00:00 to 2026-08-02 06:00 UTC, 10% held out\n",
+        (
+            "* exp-2: active since 2026-08-02 00:00 UTC, 10% held out\n"
+            "  exp-1: 2026-08-01 00:00 to 2026-08-02 06:00 UTC, 10% held out\n"
+        ),
     )
 
 
