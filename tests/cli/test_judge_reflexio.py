@@ -175,6 +175,19 @@ def test_without_a_success_definition_only_shadow_answers_are_judged(
     assert any("Solved, all." in each.system for each in server.asked)
 
 
+def test_one_measure_of_the_whole_log_is_judged_by_the_same_definition(
+    server: ModelServer, kept: Path, tmp_path: Path
+) -> None:
+    ask = [str(kept), "--lm", LM, "--measure", "outcome", "--now", "2026-12-01", "--yes"]
+    code, out, _ = ran(server, tmp_path, *ask)
+    assert (code, asked_by_family(server)) == (0, Counter(outcome=44))
+    assert {DEFINITION in each.system for each in server.asked} == {True}
+    assert "as the log's owners have set it: success_definition" in out
+    server.asked.clear()
+    code, out, _ = ran(server, tmp_path, *ask, "--set", "success_definition=Solved.")
+    assert (code, {DEFINITION in each.system for each in server.asked}, "owners" in out) == (0, {False}, False)
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [

@@ -20,6 +20,7 @@ from evalr.cli.judging import (
     price_words,
     refuse_hopeless,
 )
+from evalr.cli.owners import owned_log
 from evalr.cli.settings import read_settings
 from evalr.errors import InputError
 from evalr.estimates.words import choice_words, count_words
@@ -44,9 +45,6 @@ What = Literal["session", "period", "due"]
 
 OUT = "graded"
 """Stands for the measure in the name of the file of results."""
-
-HOOKED = "success_definition"
-"""A setting of judges that also says that there is something to judge."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,15 +84,12 @@ def planned_grading(asked: Asked) -> GradingPlan:
         EvalrError: there is nothing to judge, nobody who could, or nowhere to keep it.
     """
     reader = find_reader(asked.log, kind=asked.kind)
-    hook = getattr(reader, "grading", None)
-    if hook is None:
-        raise InputError(f"--measure says what is judged; {choice_words('', judged_measures())}")
-    what = _what(asked)
     own, of_judges = reader_settings(reader), _judge_settings()
     given = read_settings(asked.settings, {**of_judges, **own})
-    log: GradedLog = hook(
-        Path(asked.log), **{name: each for name, each in given.items() if name in own or name == HOOKED}
-    )
+    log = owned_log(reader, asked.log, given, own)
+    if log is None:
+        raise InputError(f"--measure says what is judged; {choice_words('', judged_measures())}")
+    what = _what(asked)
     settings = {name: each for name, each in given.items() if name in of_judges}
     evaluators = log.evaluators(asked.lm or "", api_base=asked.api_base, **settings)
     if asked.measure:

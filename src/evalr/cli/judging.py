@@ -16,6 +16,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from evalr.cli.judged_inputs import LogInputs, drawn_whole, read_sample, sampled_inputs
+from evalr.cli.owners import owned_log
 from evalr.cli.progress import shown_progress
 from evalr.cli.settings import read_settings
 from evalr.errors import InputError, PluginError
@@ -87,6 +88,8 @@ class Plan:
     out: Path
     now: datetime | None
     """As asked for, so that the report says whether it was."""
+    owners: tuple[str, ...] = ()
+    """What is set of the judge as the log's owners have it."""
 
     @property
     def noun(self) -> str:
@@ -117,7 +120,9 @@ def planned(asked: Asked) -> Plan:
     ready = ready_judge(measure.name)
     own = reader_settings(reader)
     given = read_settings(asked.settings, {**own, **ready.settings})
-    evaluator = _judge(measure, _made(ready, asked, given), asked.judge)
+    owned = None if asked.judge is not None else owned_log(reader, asked.log, given, own)
+    team = {} if owned is None else owned.settings.get(measure.name, {})
+    evaluator = _judge(measure, _made(ready, asked, {**team, **given}), asked.judge)
     inputs = LogInputs(
         asked.log,
         measure,
@@ -155,6 +160,7 @@ def planned(asked: Asked) -> Plan:
         journal=journal,
         out=out,
         now=asked.now,
+        owners=tuple(name for name in team if name not in given),
     )
 
 
@@ -409,6 +415,8 @@ def account_lines(plan: Plan, summary: RunSummary, width: int) -> list[str]:
     out, journal = (shlex.quote(safe_text(str(path), longest=1_000)) for path in (plan.out, plan.journal))
     # What a call was expected to cost is no bound that anybody set.
     entries = [("judged", f"with {safe_text(plan.by, longest=200)}: {replace(summary, over_ceiling=0, not_done={})}")]
+    if plan.owners:
+        entries.append(("note", f"as the log's owners have set it: {', '.join(plan.owners)}"))
     if plan.sampled:
         unit = drawn_whole(plan.measure)
         by = "by their ids" if unit is None else f"as whole {plural(safe_text(unit.noun))}"
@@ -448,6 +456,7 @@ def judged_dict(plan: Plan, summary: RunSummary) -> dict[str, Any]:
         "inputs": plan.outlook.inputs,
         "inputs_in_log": plan.inputs.seen,
         "sampled": plan.sampled,
+        "owners_settings": list(plan.owners),
         "expected_cost": plan.outlook.cost,
         "verdicts": summary.verdicts,
         "failed": summary.failed,

@@ -33,6 +33,10 @@ class GradedLog(Protocol):
     def concurrency(self) -> int:
         """How many calls there may be at once."""
 
+    @property
+    def settings(self) -> Mapping[str, Mapping[str, Any]]:
+        """What the owners have set of each family's judge."""
+
     def evaluators(self, lm: str, *, api_base: str | None = None, **settings: Any) -> Mapping[str, Evaluator[Any, Any]]:
         """Who judges, by family, with the owners' settings."""
 
