@@ -6,9 +6,10 @@ import asyncio
 import hashlib
 import json
 import shutil
+import sqlite3
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,9 @@ from evalr.inputs import Exchange, LearningUse, Transcript
 from evalr.measures import LearningImpact, SessionOutcome, ShadowWin, positive_rate, success_rate
 from evalr.reflexio import Config, Conversation, LogGrading, grading_of
 from evalr.runs import Readiness
+from evalr.verdicts import Failure, Result
 from evalr_reflexio.assigning import sampling_fraction
+from evalr_reflexio.pinning import pinned_to
 
 NOW = datetime(2026, 12, 1, 9, tzinfo=UTC)
 FIRST, LAST = datetime(2026, 11, 3, tzinfo=UTC), datetime(2026, 11, 27, tzinfo=UTC)
@@ -220,8 +223,6 @@ def test_one_that_goes_on_is_judged_anew(tmp_path: Path, journal: Path) -> None:
     writer.session("s1")
     path = writer.done()
     list(grading_of(path, config=GRADED).catch_up_sync(Judges(), journal=journal))
-    import sqlite3
-
     with sqlite3.connect(path) as connection:
         connection.execute(
             "INSERT INTO interactions (request_id, created_at, role, content) VALUES ('r-u1-s1', ?, 'User', 'thanks')",
@@ -354,7 +355,86 @@ def test_a_family_that_there_is_not_is_refused(grading: LogGrading, journal: Pat
         grading.grade_sync("s02", {"success": Judges()["outcome"]}, journal=journal)
 
 
+def test_a_pin_leaves_everything_else_of_a_judge_as_it_is() -> None:
+    asked = []
+
+    @dataclass(frozen=True)
+    class Priced:
+        name: str = "priced"
+        version: str = "3"
+        verdict_type: type = ShadowWin
+        input_type: type = Exchange
+
+        def expected_cost(self, given: Exchange) -> float:
+            return 0.25
+
+        def expected_tokens(self, given: Exchange) -> int:
+            return 7
+
+        def expected_calls(self, given: Exchange) -> int:
+            return 2
+
+        async def evaluate(self, given: Exchange) -> Result[ShadowWin]:
+            asked.append(given)
+            return Failure("nobody is there", "priced", "3", given.about())
+
+    pinned = pinned_to(Priced(), "v2")
+    exchange = Exchange(id="1", session="s", message="m", served="a", shadow="b")
+    assert (pinned.name, pinned.version, pinned.verdict_type, pinned.input_type) == (
+        "priced", "3:pin=v2", ShadowWin, Exchange
+    )  # fmt: skip
+    assert (pinned.expected_cost(exchange), pinned.expected_tokens(exchange), pinned.expected_calls(exchange)) == (
+        0.25, 7, 2
+    )  # fmt: skip
+    assert (pinned.as_of(exchange), pinned.pinned()) == (None, pinned)
+    result = asyncio.run(pinned.evaluate(exchange))
+    assert isinstance(result, Failure)
+    assert (result.error, result.version, asked) == ("nobody is there", "3:pin=v2", [exchange])
+
+
+def test_a_setting_that_no_judge_has_is_refused(tmp_path: Path) -> None:
+    grading = grading_of(log_of(tmp_path, 1), config=config_file(tmp_path))
+    with pytest.raises(InputError, match="no judge has a setting 'definition'; there are: "):
+        grading.evaluators("openai/some-model", definition="x")
+    made = grading.evaluators("openai/some-model")
+    other = grading.evaluators("openai/some-model", success_definition="Something else.")
+    assert list(made) == ["outcome", "shadow", "learning"]
+    assert [made[name].version == other[name].version for name in made] == [False, True, False]
+
+
 # The log
+
+
+@pytest.mark.parametrize(("compat", "why"), [("other", "compat='other'"), (None, "shadow='arm' needs arms")])
+def test_settings_that_make_no_sense_are_refused(newest_log: Path, compat: Any, why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        grading_of(newest_log, compat=compat, shadow="arm")
+
+
+def test_where_only_the_arm_says_which_answer_had_reflexio_exchanges_without_one_are_left_out(newest_log: Path) -> None:
+    grading = grading_of(newest_log, arms="experiment:exp-b-active", shadow="arm")
+    sides = Counter((given.arm, each.treatment) for given in grading.conversations() for each in given.exchanges)
+    assert set(sides) == {("treatment", "served"), ("holdout", "shadow")}
+
+
+def test_tags_of_an_older_release_are_arms(tagged_log: Path) -> None:
+    grading = grading_of(tagged_log, arms="tag")
+    assert {given.arm for given in grading.conversations()} == {"treatment", "control", None}
+    assert grading.stratum == ("day", "arm")
+
+
+def test_a_log_that_somebody_writes_to_is_judged_as_it_is(tmp_path: Path, journal: Path) -> None:
+    writer = Writer(tmp_path / "reflexio.db", wal=True)
+    writer.session("s1")
+    writer.connection.commit()
+    grading = grading_of(writer.path, config=GRADED)
+    assert grading.grade_sync("s1", Judges(), journal=journal)["outcome"].status == "graded"
+    writer.session("s2", at=BEGIN + timedelta(days=1))
+    with pytest.raises(InputError, match="has no session 's2'"):
+        grading.find("s2")  # not committed yet
+    writer.connection.commit()
+    assert [given.id for given in grading.conversations()] == ["s1", "s2"]
+    writer.done()
 
 
 def test_nothing_is_ever_written_to_the_log(newest_log: Path, tmp_path: Path) -> None:

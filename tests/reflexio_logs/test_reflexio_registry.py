@@ -258,3 +258,17 @@ def test_one_made_by_a_later_evalr_is_left_alone(registry: ExperimentRegistry) -
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(EvalrError, match="unable to open"):
         ExperimentRegistry(tmp_path / "gone" / "experiments.db").start("exp-1", holdout_percentage=10)
+
+
+def test_assigning_only_reads(registry: ExperimentRegistry) -> None:
+    registry.start("exp-1", holdout_percentage=10)
+    path = Path(registry.path)
+    before = path.read_bytes()
+    path.chmod(0o444)
+    path.parent.chmod(0o555)
+    try:
+        assert registry.assign("ada") is not None
+        assert [each.name for each in path.parent.iterdir()] == [path.name]
+    finally:
+        path.parent.chmod(0o755)
+    assert path.read_bytes() == before
