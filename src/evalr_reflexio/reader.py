@@ -223,6 +223,7 @@ class ReflexioReader:
         shadow_version: str | None = None,
         compat: Compat | None = None,
         success_definition: str | None = None,
+        **others: Any,
     ) -> LogGrading:
         """How `evalr judge` judges the log without `--measure`: as its configuration says; see `grading_of`.
 
@@ -234,15 +235,23 @@ class ReflexioReader:
             shadow_version: the version that is pinned, rather than the configuration's.
             compat: as for `open`; and samples are drawn as Reflexio draws them.
             success_definition: what success is, rather than what the configuration says.
+            **others: none that there is; those of `open` that bear on reports alone are refused by name.
+
+        Raises:
+            InputError: a setting makes no sense.
         """
         from evalr_reflexio.grading import grading_of
+
+        if others:
+            raise InputError(f"{min(others)} bears on a report alone, and not on what is judged: leave it out")
 
         found = grading_of(
             path, config=config, arms=arms, shadow=shadow, compat=compat, success_definition=success_definition
         )
         if shadow_version is None:
             return found
-        return replace(found, config=replace(found.config, shadow_prompt_version=shadow_version))
+        pin = None if shadow_version == ALL_PROMPTS else shadow_version
+        return replace(found, config=replace(found.config, shadow_prompt_version=pin))
 
 
 reader = ReflexioReader()

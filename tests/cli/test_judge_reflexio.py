@@ -149,7 +149,7 @@ def test_what_is_due_is_judged_at_the_rates_of_the_configuration(
     config["agent_success_config"]["evaluation_only_sampling_rate"] = 0.0
     place = tmp_path / "config_other.json"
     place.write_text(json.dumps(config), encoding="utf-8")
-    ask = [str(kept), "--lm", LM, "--now", "2026-12-01", "--yes", "--json", "--set", f"config={place}"]
+    ask = [str(kept), "--lm", LM, "--now", "2026-12-01", "--yes", "--json", "--config", str(place)]
     code, out, _ = ran(server, tmp_path, *ask)
     assert code == 0
     asked = asked_by_family(server)
@@ -158,6 +158,16 @@ def test_what_is_due_is_judged_at_the_rates_of_the_configuration(
     reasons = json.loads(out)["judged"]["not_asked"]["outcome"]
     assert sum(reasons.values()) == 44 - asked["outcome"]
     assert set(reasons) == {"not in the sample of 0.2 of all sessions", "not in the sample of 0 of all sessions"}
+
+
+def test_what_is_judged_in_arms_is_compared_in_arms(server: ModelServer, kept: Path, tmp_path: Path) -> None:
+    ask = [str(kept), "--lm", LM, "--since", "2026-11-16", "--now", "2026-12-01", "--yes"]
+    code, out, _ = ran(server, tmp_path, *ask, "--arms", "experiment:exp-b-active", "--out", "arms.jsonl")
+    assert (code, " · holdout: " in out, " · treatment: " in out) == (0, True, True)
+    shown = io.StringIO()
+    with chdir(tmp_path), redirect_stdout(shown):
+        code = main(["report", "arms.jsonl", "--measure", "outcome", "--lift", "treatment:holdout", "--randomised"])
+    assert (code, "treatment v holdout  0.0pp" in shown.getvalue()) == (0, True), shown.getvalue()
 
 
 def test_without_a_success_definition_only_shadow_answers_are_judged(
@@ -194,6 +204,7 @@ def test_one_measure_of_the_whole_log_is_judged_by_the_same_definition(
         (["--session", "s02", "--since", "2026-11-01"], "leave one of them out"),
         (["--user", "u01"], "name it with --session"),
         (["--session", "s99"], "has no session 's99'"),
+        (["--bucket", "week"], "bucket bears on a report alone"),
         (["--again"], "--again is for --session, or a period"),
         (["--session", "s02", "--out", "x.jsonl"], "--json prints a session's grades"),
         (["--sample", "3"], "--judge and --sample go with --measure"),

@@ -20,7 +20,7 @@ from reflexio_writing import BEGIN, Writer
 from evalr import FunctionEvaluator, InputError, JournalError
 from evalr.inputs import Exchange, LearningUse, Transcript
 from evalr.measures import LearningImpact, SessionOutcome, ShadowWin, positive_rate, success_rate
-from evalr.reflexio import Config, Conversation, LogGrading, grading_of
+from evalr.reflexio import Config, Conversation, LogGrading, grading_of, reader
 from evalr.runs import Readiness
 from evalr.verdicts import Failure, Result
 from evalr_reflexio.assigning import sampling_fraction
@@ -353,6 +353,11 @@ def test_a_family_that_there_is_not_is_refused(grading: LogGrading, journal: Pat
         InputError, match="no family of judges is named 'success'; there are: outcome, shadow, learning"
     ):
         grading.grade_sync("s02", {"success": Judges()["outcome"]}, journal=journal)
+
+
+@pytest.mark.parametrize(("given", "pin"), [("v9", "v9"), ("all", None), (None, "v1.1.0")])
+def test_the_command_may_pin_another_version(newest_log: Path, given: str | None, pin: str | None) -> None:
+    assert reader.grading(newest_log, shadow_version=given).config.shadow_prompt_version == pin
 
 
 def test_a_pin_leaves_everything_else_of_a_judge_as_it_is() -> None:

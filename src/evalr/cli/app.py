@@ -220,7 +220,7 @@ def gate(
     raise typer.Exit(max(ruling.code for ruling in rulings))
 
 
-@app.command(epilog=ENDINGS)
+@app.command(epilog=ENDINGS, cls=SettingCommand)
 def judge(
     log: LogPath,
     measure: Annotated[
