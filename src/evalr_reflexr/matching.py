@@ -39,7 +39,7 @@ class Matcher:
                     f"{name}={match!r} names no events: give a type such as 'oncall:incident.resolved', fields such as "
                     "{'status': 'closed'}, or a function of an envelope"
                 )
-        self._texts = tuple(match for match in matches if isinstance(match, str))
+        self.texts = tuple(match for match in matches if isinstance(match, str))
         self._fields = tuple(dict(match) for match in matches if isinstance(match, Mapping))
         self._functions = tuple(match for match in matches if callable(match))
         self._none = none if not matches else None
@@ -62,7 +62,7 @@ class Matcher:
     def _by_type(self, type_name: str) -> bool:
         if self._none is not None:
             return self._none(type_name)
-        return any(same_type(text, type_name) for text in self._texts)
+        return any(same_type(text, type_name) for text in self.texts)
 
     def __call__(self, envelope: Envelope) -> bool:
         """Whether this event is meant."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from evalr.errors import InputError, LogError, MissingExtraError
@@ -88,7 +90,7 @@ def _missing_extra(error: ModuleNotFoundError) -> Exception:
 class OpenPostgres:
     """A store on a server, in a transaction."""
 
-    goes_on = True
+    ends: Mapping[Workspace, datetime] = MappingProxyType({})
 
     def __init__(self, path: str, connection: Connection) -> None:
         self._path, self._connection = path, connection

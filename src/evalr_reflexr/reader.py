@@ -13,7 +13,17 @@ from typing import Any
 from evalr.inputs import Input, Session
 from evalr.logs.jsonl import verdict_types
 from evalr.logs.log import Item, Log
-from evalr_reflexr.asking import REOPENS, RESOLVES, may_begin, of_runs, runs_straight, session_rules, skip, starts_of
+from evalr_reflexr.asking import (
+    REOPENS,
+    RESOLVES,
+    may_begin,
+    named_events,
+    of_runs,
+    runs_straight,
+    session_rules,
+    skip,
+    starts_of,
+)
 from evalr_reflexr.envelopes import Envelope, Roles, role_reader
 from evalr_reflexr.feedback_events import feedback_choice, feedback_in
 from evalr_reflexr.matching import Matcher, Matches
@@ -144,9 +154,12 @@ def read(
 
     def wanted(log: NeededLog) -> Wanted:
         # A session is of everything that happened, and so is what was known when feedback was given.
+        named = {}
+        if log.needs(Chain) or log.needs(Session):
+            named = named_events(first, resolving, reopening, reopens)
         if labels or log.needs(Session):
-            return Wanted(tenant, workspace, every_type)
-        return Wanted(tenant, workspace, partial(types, runs=log.needs(RuleRun), chains=log.needs(Chain)))
+            return Wanted(tenant, workspace, every_type, named)
+        return Wanted(tenant, workspace, partial(types, runs=log.needs(RuleRun), chains=log.needs(Chain)), named)
 
     def items(found: Found, log: NeededLog) -> Iterator[Item]:
         for chain in found.chains:

@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from os import PathLike
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
-from evalr.estimates.words import count_words
+from evalr.estimates.words import choice_words, count_words
 from evalr.inputs import Input
 from evalr.logs.log import Item, Log
-from evalr.quoting import quoted
+from evalr.quoting import quoted, safe_text
 from evalr_reflexr.envelopes import NAMESPACE, Envelope, Workspace
-from evalr_reflexr.matching import Matcher
+from evalr_reflexr.matching import Matcher, same_type
 from evalr_reflexr.runs import RuleFacts
 from evalr_reflexr.scratch import Scratch
 from evalr_reflexr.stores import Store, TypeFilter, find_store
@@ -30,6 +31,8 @@ class Wanted(NamedTuple):
     tenant: str | None
     workspace: str | None
     types: TypeFilter
+    named: Mapping[str, Matcher] = MappingProxyType({})
+    """Events that somebody has named, by the name of the option: types among them that are not there are told."""
 
 
 Straight: TypeAlias = Callable[["NeededLog", Any], Collection[type[Input]]]
@@ -118,13 +121,11 @@ def fill(
     chain: Callable[[Envelope], str | None] | None = None,
 ) -> Found:
     """Read what is wanted of a store, all of it, and let go of the store."""
-    rules, ends, unknown = RuleFacts(), dict[Workspace, datetime](), Counter[str]()
+    rules, unknown, types = RuleFacts(), Counter[str](), dict[str, bool]()
 
     def noted(envelopes: Iterable[Envelope]) -> Iterator[Envelope]:
         for envelope in envelopes:
             rules.take(envelope)
-            if not goes_on:
-                ends[envelope.workspace] = max(envelope.at, ends.get(envelope.workspace, envelope.at))
             if envelope.fact is None and envelope.type.startswith(f"{NAMESPACE}:"):
                 unknown[envelope.type] += 1
             if chain is None:
@@ -132,12 +133,23 @@ def fill(
             elif (name := chain(envelope)) is not None:
                 yield envelope._replace(chain=name)
 
+    def is_wanted(type_name: str) -> bool:
+        if type_name not in types:
+            types[type_name] = wanted.types(type_name)
+        return types[type_name]
+
     with store.opened() as opened:
-        goes_on = opened.goes_on
-        scratch.fill(noted(opened.envelopes(log, tenant=wanted.tenant, workspace=wanted.workspace, types=wanted.types)))
+        scratch.fill(noted(opened.envelopes(log, tenant=wanted.tenant, workspace=wanted.workspace, types=is_wanted)))
+        ends = opened.ends
     if unknown:
         names = ", ".join(f"{quoted(name)} ({count:,})" for name, count in unknown.most_common(NAMED))
         log.notes.append(f"{count_words(len(unknown), 'kind')} of event that this reader does not know: {names}")
+    log.notes += [
+        f"no event here is of type {quoted(text)} ({option}); {choice_words(text, map(safe_text, sorted(types)))}"
+        for option, matcher in wanted.named.items()
+        for text in matcher.texts
+        if not any(same_type(text, type_name) for type_name in types)
+    ]
     return Found(scratch.chains(), rules, ends)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from evalr.errors import LogError
@@ -70,7 +72,7 @@ def is_store(path: Path, head: bytes) -> bool:
 class OpenSqlite:
     """A store in a file that is open."""
 
-    goes_on = True
+    ends: Mapping[Workspace, datetime] = MappingProxyType({})
 
     def __init__(self, database: Database) -> None:
         self._path, self.connection, self._notes = str(database.path), database.connection, database.notes
@@ -121,10 +123,10 @@ class OpenSqlite:
         return found
 
     def envelopes(
-        self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter
+        self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter, size: int = CHUNK
     ) -> Iterator[Envelope]:
-        """See `OpenStore`. What is appended after this began is not read."""
-        for chunk in self.chunks(log, tenant, workspace, types):
+        """See `OpenStore`. What is appended after this began is not read. `size`: as for `chunks`."""
+        for chunk in self.chunks(log, tenant, workspace, types, size=size):
             yield from self._parsed(chunk, log)
 
     def rows(
@@ -153,7 +155,7 @@ class OpenSqlite:
     def chunks(
         self, log: Log, tenant: str | None, workspace: str | None, types: TypeFilter, *, size: int = CHUNK
     ) -> Iterator[Chunk]:
-        """What is wanted, in ranges of the key, which the index of types serves as well as the table does."""
+        """What is wanted, in ranges of so many rows by the key, which the index of types serves as well."""
         self.check(log)
         found = chosen(self._path, self.workspaces(), tenant=tenant, workspace=workspace)
         ends = {each: self._rows(f"SELECT max(seq) {_OF_WORKSPACE}", each)[0][0] for each in found}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Protocol
@@ -46,8 +47,11 @@ class OpenStore(Protocol):
     """A store that is being read."""
 
     @property
-    def goes_on(self) -> bool:
-        """Whether what it does not hold has not happened to this day; an export ends with its last event."""
+    def ends(self) -> Mapping[Workspace, datetime]:
+        """When each workspace's last event was, of an export, which ends with it: known once it was read.
+
+        What a store does not hold has not happened to this day, and it has no end.
+        """
 
     def envelopes(
         self, log: Log, *, tenant: str | None, workspace: str | None, types: TypeFilter

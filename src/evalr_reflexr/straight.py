@@ -8,6 +8,7 @@ rows and fields than that: only at what rates depend on, and so not at when runs
 from __future__ import annotations
 
 import sqlite3
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -45,6 +46,8 @@ BY_PERSON, BY_OPERATOR, WITH_RULE = 1, 2, 4
 """Of an operation: a person's on the run itself; what reflexr counts as an intervention; one on the whole rule."""
 
 CHUNK = 4_000
+"""Rows that one statement looks at: for some ten milliseconds, in which a writer may have to wait."""
+
 BATCH = 4_096
 
 
@@ -176,14 +179,15 @@ class _Runs:
         self._db = opened.connection
         self._places: list[Workspace] = []
         self._rules, self._role = RuleFacts(), asked.role
-        for envelope in opened.envelopes(log, tenant=asked.tenant, workspace=asked.workspace, types=_of_rules):
+        tenant, workspace = asked.tenant, asked.workspace
+        for envelope in opened.envelopes(log, tenant=tenant, workspace=workspace, types=_of_rules, size=CHUNK):
             self._rules.take(envelope)
         if log.left_out.total or log.repaired:
             raise NotPlainError
         self._db.execute("PRAGMA temp_store = FILE")
         self._db.execute(_FACTS)
         self._db.create_function("operation", 6, self._operation)
-        for chunk in opened.chunks(log, asked.tenant, asked.workspace, _of_outcomes, size=CHUNK):
+        for chunk in opened.chunks(log, tenant, workspace, _of_outcomes, size=CHUNK):
             self._take(chunk)
         self._put_together(now)
 
@@ -197,13 +201,18 @@ class _Runs:
 
     def _put_together(self, now: datetime) -> None:
         until = now.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")
-        if self._one(_NOT_PLAIN) or (self._one(_BACKWARDS) and self._one(_BACKWARDS_IN_CHAIN)):
+        if self._one(_NOT_PLAIN):
             raise NotPlainError
         self._db.execute(_RUNS, {"now": until})
         if self._one(_INCOMPLETE):
             raise NotPlainError
-        for _ in self._db.execute("SELECT chain, rule FROM temp.runs"):
-            pass  # texts that are no Unicode are an error here, while nothing has been counted
+        # Texts that are no Unicode are an error here, while nothing has been counted.
+        backwards = [row for (row,) in self._db.execute(_BACKWARDS)]
+        spans = self._db.execute("SELECT place, chain, rule, first >> 6, final >> 6 FROM temp.runs")
+        for _, runs in groupby(spans, key=itemgetter(0, 1)):
+            _, _, _, begins, ends = zip(*runs, strict=True)
+            if backwards and bisect_right(backwards, min(begins)) < bisect_right(backwards, max(ends)):
+                raise NotPlainError
         self.later = self._db.execute("DELETE FROM temp.runs WHERE at > ?", (until,)).rowcount
         begin, end, self.counted, is_scoped, has_failed = self._one(
             "SELECT min(at), max(at), count(*), max(is_scoped), max(has_failed) FROM temp.runs"
@@ -275,6 +284,7 @@ def _of_outcomes(type_name: str) -> bool:
 _FACTS = """
     CREATE TEMP TABLE facts (place, kind, seq, chain, run, at, rule, operation, occurrence, is_scoped, plain)
 """
+_TIME = "[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]*"
 _FIELDS = f"""
     seq,
     envelope,
@@ -287,7 +297,7 @@ _FIELDS = f"""
         AND json_extract(envelope, '$.event.type') = event_type
         AND json_extract(
             envelope, '$.id', '$.workspace_id', '$.correlation_id', '$.actor.kind', '$.event.rule', '$.ts'
-        ) GLOB '[[]"?*","?*","?*","*","?*","[0-9]*Z"]' AS plain
+        ) GLOB '[[]"?*","?*","?*","*","?*","{_TIME}Z"]' AS plain
 """
 """The texts among them are texts in a list of JSON, where nothing but their ends looks like `","`."""
 
@@ -313,18 +323,14 @@ def _taking(rows: str) -> str:
 _NOT_PLAIN = """
     SELECT 1 FROM temp.facts WHERE (
         plain AND typeof(run) = 'text' AND run GLOB '[^[{]*' AND length(at) <= 26
-        AND at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]*'
         AND ltrim(substr(at, 20), '.0123456789') = ''
     ) IS NOT TRUE LIMIT 1
 """
 # Times are texts, of which the earlier one is the smaller one.
 _BACKWARDS = """
-    SELECT 1 FROM temp.facts AS one JOIN temp.facts AS other ON other.rowid = one.rowid + 1 AND other.place = one.place
-    WHERE other.at < one.at LIMIT 1
-"""
-_BACKWARDS_IN_CHAIN = """
-    SELECT 1 FROM (SELECT at, lag(at) OVER (PARTITION BY place, chain ORDER BY rowid) AS before FROM temp.facts)
-    WHERE at < before LIMIT 1
+    SELECT other.rowid FROM temp.facts AS one
+    JOIN temp.facts AS other ON other.rowid = one.rowid + 1 AND other.place = one.place
+    WHERE other.at < one.at
 """
 # A fact's place in the log, its kind, and whether it is about the whole rule are put into one number.
 _RUNS = f"""
@@ -335,7 +341,7 @@ _RUNS = f"""
         max(is_past AND operation & {BY_PERSON}) * {BY_PERSON}
             + max(is_past AND operation & {BY_OPERATOR}) * {BY_OPERATOR} AS operations,
         min(packed) AS first,
-        max(CASE WHEN is_past THEN packed END) AS last,
+        max(packed) AS final, max(CASE WHEN is_past THEN packed END) AS last,
         sum(kind = 0) AS firings,
         min(seq) AS seq,
         min(at) AS at,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 from pydantic_core import from_json
@@ -26,10 +27,9 @@ CLAIMED_LINES = 20
 class WireLog:
     """A file of envelopes. They name their workspace and not their tenant."""
 
-    goes_on = False
-
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.ends: dict[Workspace, datetime] = {}
 
     @property
     def path(self) -> str:
@@ -57,6 +57,7 @@ class WireLog:
                 if workspace not in (None, name):
                     continue
                 found = True
+                self.ends[envelope.workspace] = max(envelope.at, self.ends.get(envelope.workspace, envelope.at))
                 if not seen.add((name, envelope.id)):
                     raise Reason(DUPLICATE)
             except Reason as reason:

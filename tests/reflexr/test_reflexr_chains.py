@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reflexr_samples import ADA, BEGIN, BOT, Writer, write_wire
+from reflexr_samples import ADA, BEGIN, BOT, Writer, write_sqlite, write_wire
 
 from evalr import InputError, report
 from evalr.reflexr import (
@@ -20,6 +20,7 @@ from evalr.reflexr import (
     chains,
     measure_chain,
     measure_chain_as_reflexr,
+    read,
 )
 from evalr.testing import MeasureContract
 from evalr_reflexr.matching import Matcher, same_type
@@ -212,3 +213,34 @@ class TestChains(MeasureContract):
     ]
     now = LATER
     other_settings: ClassVar[Any] = {"within": timedelta(minutes=2), "compat": "reflexr"}
+
+
+def test_types_that_are_named_and_not_there_are_told_with_those_that_are(tmp_path: Path) -> None:
+    writer = Writer()
+    writer.event("desk:ticket.opened")
+    writer.event("desk:ticket.closed")
+    path = write_sqlite(tmp_path / "store.db", writer.rows)
+    for log in (chains(path, starts="ticket.openend"), read(path, starts="ticket.openend")):
+        assert report(log, measures=["chains"])["chains"].n == 0
+        assert log.notes == [
+            "no event here is of type 'ticket.openend' (starts); there are: desk:ticket.closed, desk:ticket.opened; "
+            "did you mean 'desk:ticket.opened'?",
+            "no event here is of type '*.resolved' (resolves); there are: desk:ticket.closed, desk:ticket.opened",
+        ]
+    found = chains(path, starts="ticket.opened", resolves=["ticket.closed", {"never": "there"}], reopens="x\x1b")
+    assert len(list(found)) == 1
+    assert [note.partition(";")[0] for note in found.notes] == [r"no event here is of type 'x\x1b' (reopens)"]
+    assert report(path, measures=["rules"]).notes == ()
+
+
+def test_an_export_is_read_as_of_its_last_event_whatever_is_asked_of_it(tmp_path: Path) -> None:
+    writer = Writer()
+    chain = writer.event("desk:ticket.opened")
+    writer.fact("rule_fired", "fir_1", chain=chain, after=60)
+    writer.fact("run_succeeded", "fir_1", chain=chain, after=3_600)
+    path = write_wire(tmp_path / "log.jsonl", writer.rows)
+    for measures in (["chains"], None):
+        found = report(path, measures=measures)
+        (reason,) = {row.estimate.reason for row in found.rows if row.estimate.name == "chains_mean"}
+        assert reason == "nothing was followed for 1d: the longest was 1h 1m"
+    assert {item.read_at for item in read(path)} == {writer.at}  # type: ignore[union-attr]

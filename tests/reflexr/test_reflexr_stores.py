@@ -212,10 +212,10 @@ def test_unknown_events_stay_in_their_chains_and_are_told(tmp_path: Path) -> Non
     chain = writer.event("desk:ticket.opened")
     writer.event("reflexr:run_paused", chain=chain, rule="r", run_id="fir_1")
     writer.event("desk:something.new", chain=chain)
-    log = read(write_wire(tmp_path / "log.jsonl", writer.rows))
+    log = read(write_wire(tmp_path / "log.jsonl", writer.rows), resolves="ticket.opened")
     items = {item.kind: item for item in log}  # type: ignore[union-attr]
     assert [activity.kind for activity in items["session"].activities] == [  # type: ignore[union-attr]
-        "desk:ticket.opened",
+        "closed",
         "reflexr:run_paused",
         "desk:something.new",
     ]
