@@ -220,12 +220,12 @@ def test_types_that_are_named_and_not_there_are_told_with_those_that_are(tmp_pat
     writer.event("desk:ticket.opened")
     writer.event("desk:ticket.closed")
     path = write_sqlite(tmp_path / "store.db", writer.rows)
+    there_are = "there are: desk:ticket.closed, desk:ticket.opened"
     for log in (chains(path, starts="ticket.openend"), read(path, starts="ticket.openend")):
         assert report(log, measures=["chains"])["chains"].n == 0
         assert log.notes == [
-            "no event here is of type 'ticket.openend' (starts); there are: desk:ticket.closed, desk:ticket.opened; "
-            "did you mean 'desk:ticket.opened'?",
-            "no event here is of type '*.resolved' (resolves); there are: desk:ticket.closed, desk:ticket.opened",
+            f"no event here is of type 'ticket.openend' (starts); {there_are}; did you mean 'desk:ticket.opened'?",
+            f"no event here is of type '*.resolved' (resolves); {there_are}",
         ]
     found = chains(path, starts="ticket.opened", resolves=["ticket.closed", {"never": "there"}], reopens="x\x1b")
     assert len(list(found)) == 1
