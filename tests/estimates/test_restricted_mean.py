@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from evalr import InputError, TimeTo
+from evalr import About, InputError, TimeTo, Verdict
 from evalr.estimates.duration import COMPETING, EVENT, OPEN, RestrictedMean, restricted_mean
+from evalr.estimates.lift import Lift
 
 # Miller's data on acute myelogenous leukemia, `aml` of R's survival package: weeks in remission, 0 where censored.
 MAINTAINED = ([9, 13, 13, 18, 23, 28, 31, 34, 45, 48, 161], [1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0])
@@ -183,22 +184,54 @@ def test_a_mean_needs_a_time_to_restrict_it_to(settings: dict[str, object]) -> N
         TimeTo("m", of=Took, after=lambda v: v.seconds, end=lambda v: None, event="x", mean=True, **settings)  # type: ignore[arg-type]
 
 
-def test_means_are_not_compared() -> None:
-    from evalr import About, Verdict
-
+def lift_of(*arms: list[float], within: float, users: bool = False) -> Lift:
     mean = TimeTo(
         "mean",
         of=Took,
-        after=lambda v: v.seconds,
+        after=lambda v: min(v.seconds, 1e6),
         end=lambda v: "x" if v.done else None,
         event="x",
-        within=4,
+        within=within,
         mean=True,
     )
     results = [
-        Verdict(Took(seconds=n, done=True), "e", about=About("chain", str(n), arm="treatment" if n % 2 else "control"))
-        for n in range(1, 9)
+        Verdict(
+            Took(seconds=abs(seconds), done=seconds > 0),
+            "e",
+            about=About("chain", f"{arm}{n}", user=str(n // 2) if users else None, arm=arm),
+        )
+        for arm, times in zip(("treatment", "control"), arms, strict=True)
+        for n, seconds in enumerate(times)
     ]
-    lift = mean.lift(results)
-    assert lift.difference.value is None
-    assert "are not subtracted" in (lift.difference.reason or "")
+    return mean.lift(results)
+
+
+def test_means_of_times_that_all_ended_are_compared_by_welchs_test() -> None:
+    from scipy.stats import ttest_ind
+
+    treatment, control = [1.0, 4, 2, 8, 5, 7], [3.0, 9, 12, 6, 14]
+    test = ttest_ind(treatment, control, equal_var=False)
+    low, high = test.confidence_interval(0.95)
+    lift = lift_of(treatment, control, within=20)
+    found = lift.difference
+    assert (found.value, found.low, found.high) == pytest.approx((-4.3, low, high))
+    assert lift.p == pytest.approx(test.pvalue)
+    assert found.unit == "seconds"
+
+
+def test_pending_times_count_in_the_difference_of_means() -> None:
+    """By hand: the areas under the two curves are 1 + 2 * 2/3 and 3 + 1 * 1/3."""
+    found = lift_of([1, -2, 3], [3, 3, -5], within=4).difference
+    assert found.value == pytest.approx(-1)
+
+
+def test_means_without_limits_keep_their_difference_and_say_why() -> None:
+    found = lift_of([1, 2, 3], [9, 9, 9], within=4).difference
+    assert (found.value, found.low) == (-2, None)
+    assert "none had ended" in (found.reason or "")
+
+
+def test_means_of_users_who_are_in_both_arms_are_not_compared_with_limits() -> None:
+    found = lift_of([1, 2, 3, 4], [2, 3, 4, 1], within=9, users=True).difference
+    assert (found.value, found.low) == (0, None)
+    assert "some are in both arms" in (found.reason or "")

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from evalr.errors import InputError
-from evalr.estimates.duration import Incidence
+from evalr.estimates.duration import Incidence, RestrictedMean
 from evalr.estimates.interval import (
     NO_VARIATION,
     NOTHING_COUNTED,
@@ -228,6 +228,31 @@ def incidence_difference(
     interval = Interval(*limits, variance, _joint_method(first, second, correlation), None, _reasons(first, second))
     p = inverted_p(lambda p: _leaves_out(limits_at(1 - p)), value)
     return Difference(value, interval, p, "mover-inverted/1", None, correlation)
+
+
+def restricted_mean_difference(
+    treatment: RestrictedMean, control: RestrictedMean, *, at: float, level: float = 0.95
+) -> Difference:
+    """The difference of two means, as `restricted_mean` gave them up to one `at`, of arms that share no cluster.
+
+    Welch's t on the arms' squared errors, with Satterthwaite's degrees of freedom over clusters (rows are clusters of
+    one where they have none). Of times that all ended by `at` it is Welch's test itself. No limits where an arm has
+    none.
+    """
+    tail(level)
+    first, second = treatment, control
+    value = None if first.value is None or second.value is None else first.value - second.value
+    if value is None or first.squared_error is None or second.squared_error is None:
+        return Difference(
+            value, no_interval(_reasons(first.interval, second.interval) or NOTHING_COUNTED), None, "none"
+        )
+    errors, clusters = (first.squared_error, second.squared_error), (first.clusters, second.clusters, 0)
+    found = on_t(value, errors, 0.0, clusters, level, "restricted-mean-welch/1")
+    low, high = found.interval.low, found.interval.high
+    if low is None or high is None:
+        return found
+    low, high = around(low, value, high, floor=-at, ceiling=at)
+    return found._replace(interval=found.interval._replace(low=low, high=high))
 
 
 def incidence_ratio(

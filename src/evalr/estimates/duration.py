@@ -111,6 +111,8 @@ class RestrictedMean(NamedTuple):
     censored: int
     clusters: int
     longest: float | None
+    squared_error: float | None = None
+    """What the limits are made of: of independent rows a little more than the variance; None without limits."""
 
 
 class Curve(NamedTuple):
@@ -215,9 +217,9 @@ def restricted_mean(
     rows = _rows(after, end, cluster, level)
     table = _table(rows)
     found = _incidence(rows, table, at, unit)
-    value, interval = None, no_interval(found.reason or "")
+    value, interval, squared_error = None, no_interval(found.reason or ""), None
     if found.value is not None:
-        value, interval = _area(rows, table, at)
+        value, interval, squared_error = _area(rows, table, at)
     return RestrictedMean(
         value,
         interval,
@@ -228,6 +230,7 @@ def restricted_mean(
         found.censored,
         found.clusters,
         found.longest,
+        squared_error,
     )
 
 
@@ -489,8 +492,8 @@ def _crossings(rows: _Rows, table: _Table, place: int, q: float) -> Interval:
     return Interval(low, high, None, f"brookmeyer-crowley-{here.method}", here.effective_n, here.reason)
 
 
-def _area(rows: _Rows, table: _Table, at: float) -> tuple[float, Interval]:
-    """The area above the curve of the share up to `at`, and its limits.
+def _area(rows: _Rows, table: _Table, at: float) -> tuple[float, Interval, float | None]:
+    """The area above the curve of the share up to `at`, its limits, and the squared error that they are made of.
 
     What a row does to it is the sum of what it does to the share at each moment until then.
     """
@@ -501,7 +504,7 @@ def _area(rows: _Rows, table: _Table, at: float) -> tuple[float, Interval]:
     pieces = share * np.diff(times, append=at)
     value = at - math.fsum(pieces.tolist())
     if rows.cluster is not None and rows.clusters < 2:
-        return value, no_interval(SINGLE_CLUSTER)
+        return value, no_interval(SINGLE_CLUSTER), None
     rest = at - times
     gained = np.cumsum(pieces[::-1])[::-1]  # from each time until `at`
     left = table.at_risk[: k + 1] - table.ends[: k + 1]
@@ -518,10 +521,10 @@ def _area(rows: _Rows, table: _Table, at: float) -> tuple[float, Interval]:
         method = "restricted-mean-clustered/1"
         used = variance = math.fsum(each * each for each in sums) * rows.clusters / (rows.clusters - 1)
     if variance <= _ROUNDING * at * at / len(rows.after):
-        return value, no_interval(SAME_TIME if k >= 0 else NONE_ENDED, 0.0)
+        return value, no_interval(SAME_TIME if k >= 0 else NONE_ENDED, 0.0), None
     half = t_quantile(rows.level, rows.clusters - 1) * math.sqrt(used)
     limits = around(value - half, value, value + half, floor=0.0, ceiling=at)
-    return value, Interval(*limits, variance, method, None)
+    return value, Interval(*limits, variance, method, None), used
 
 
 def _first_until(reached: Callable[[int], bool], yes: int, step: int) -> int:

@@ -111,10 +111,12 @@ class TimeTo(Summary[V]):
         return lambda entry: entry.cells.extend(after, end, clusters)
 
     def _compare(self, treatment: Entry[Any], control: Entry[Any], level: float, interval: str) -> TwoArms:
-        from evalr.summaries.two_arms import compared_times
+        from evalr.summaries.two_arms import compared_mean_times, compared_times
 
-        within = None if self.within is None or self.mean else _length(self.within)
+        within = None if self.within is None else _length(self.within)
         arms = (_durations(treatment), _durations(control))
+        if self.mean and within is not None:
+            return compared_mean_times(arms, within, unit=self.unit, level=level, interval=interval)
         return compared_times(arms, within, still_open=self.open, unit=self.unit, level=level, interval=interval)
 
     def _estimate(self, entry: Entry[Any], terms: Terms) -> Estimate:

@@ -17,8 +17,9 @@ from evalr.estimates.compare import (
     mean_difference,
     rate_difference,
     relative_lift,
+    restricted_mean_difference,
 )
-from evalr.estimates.duration import Incidence, incidence, influences
+from evalr.estimates.duration import Incidence, incidence, influences, restricted_mean
 from evalr.estimates.interval import no_interval
 from evalr.estimates.reflexio_rules import session_difference, user_difference
 from evalr.estimates.words import Unit, choice_words
@@ -33,6 +34,8 @@ REFLEXIO_RULES = {"reflexio_sessions": session_difference, "reflexio_users": use
 
 BELOW_ZERO = "a mean that may be below 0 has no relative lift"
 NO_QUANTILES = "typical times are not subtracted: compare shares at a time, with within="
+SHARED_TIMES = "some are in both arms: mean times are compared of arms that share nobody"
+NO_RELATIVE_TIME = "a mean that counts no time as longer than a limit has no relative lift"
 
 
 class TwoArms(NamedTuple):
@@ -110,6 +113,21 @@ def compared_times(
     relative = incidence_ratio(first, second, level=level, correlation=correlation, still_open=still_open)
     difference = difference.mirrored() if still_open else difference
     return TwoArms(difference, relative, "points", (-1.0, 1.0), len(pairs), None)
+
+
+def compared_mean_times(
+    durations: tuple[Durations, Durations], within: float, *, unit: Unit, level: float, interval: str
+) -> TwoArms:
+    """Two restricted means."""
+    if interval != "mover":
+        raise InputError(f"interval={interval!r} is for rates: means are compared by 'mover', the default")
+    shared = len(durations[0].shared_with(durations[1]))
+    arms = [restricted_mean(*each.arrays(), at=within, level=level, unit=unit) for each in durations]
+    difference = restricted_mean_difference(arms[0], arms[1], at=within, level=level)
+    if shared:
+        difference = Difference(difference.value, no_interval(SHARED_TIMES), None, "none")
+    relative = Difference(None, no_interval(NO_RELATIVE_TIME), None, "none")
+    return TwoArms(difference, relative, unit, (-within, within), shared, None)
 
 
 def _correlation(
