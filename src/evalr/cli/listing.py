@@ -58,7 +58,8 @@ def listing() -> str:
         lines.append(f"  {padded(name, width)}  {safe_text(reader.describes)}")
         settings = reader_settings(reader)
         if settings:
-            lines.append(f"  {padded('', width)}  settings  {_settings_words(settings)}")
+            before = f"  {padded('', width)}  settings  "
+            lines += wrapped(_settings_words(settings), 100, first=before, rest=" " * len(before))
     lines += [
         f"  {safe_text(name)}  cannot be used: {safe_text(why, longest=500)}" for name, why in readers.broken.items()
     ]
