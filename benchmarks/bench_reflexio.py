@@ -19,6 +19,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 BEGIN = datetime(2026, 6, 1, tzinfo=UTC)
+END = datetime(2026, 8, 1, tzinfo=UTC)
 TURNS, REQUESTS_A_SESSION, SESSIONS_A_USER = 4, 2, 5
 
 SCHEMA = """
@@ -181,7 +182,31 @@ def inputs(path: Path) -> int:
     return sum(len(item.turns) for item in items if isinstance(item, Transcript))
 
 
-WAYS: dict[str, Callable[[Path], int]] = {"scan": scan, "figures": figures, "sessions": sessions, "inputs": inputs}
+def compat(path: Path) -> int:
+    """All that Reflexio itself computes: its page by day and week, its sets, rules, experiment, dashboard and lists."""
+    from evalr.reflexio import Config, Experiment, compat_figures, open_store
+
+    config = Config(experiments=[Experiment("exp-1", 50.0, BEGIN)])
+    with open_store(path) as store:
+        found = compat_figures(store, source_sets={"all": ["prod"]}, config=config, now=END)
+    assert found["get_evaluation_overview"]["week"]["hero"]["regular_success_rate_pp"] > 0
+    return int(found["row_counts"]["interactions"])
+
+
+def everything(path: Path) -> int:
+    """The figures of whole sessions, and then all that Reflexio itself computes."""
+    figures(path)
+    return compat(path)
+
+
+WAYS: dict[str, Callable[[Path], int]] = {
+    "scan": scan,
+    "figures": figures,
+    "sessions": sessions,
+    "inputs": inputs,
+    "compat": compat,
+    "everything": everything,
+}
 
 
 def one_way(way: str, path: Path) -> None:

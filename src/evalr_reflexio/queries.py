@@ -127,13 +127,14 @@ class Queries:
             return f"temp.{index} {name}x CROSS JOIN {table} {name} ON {on}"
         return f"{table} {name} ON {name}.{column} = {value}"
 
-    def temporary(self, name: str, columns: str, *, anew: bool = False) -> bool:
+    def temporary(self, name: str, columns: str, *, key: str | None = None, anew: bool = False) -> bool:
         """Have a table in SQLite's temporary database, `anew` without what was in it. Returns whether it was made."""
         if anew:
             self.change(f"DROP TABLE IF EXISTS temp.{name}")
         elif next(self.rows("SELECT 1 FROM temp.sqlite_master WHERE name = ?", [name]), None) is not None:
             return False
-        self.change(f"CREATE TEMP TABLE {name} ({columns})")
+        keyed = "" if key is None else f", PRIMARY KEY ({key})"
+        self.change(f"CREATE TEMP TABLE {name} ({columns}{keyed}){'' if key is None else ' WITHOUT ROWID'}")
         return True
 
     def change(self, statement: str, given: Sequence[Any] = ()) -> None:

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 SESSIONS = "evalr_counted"
-SESSION_COLUMNS = (
-    "session_id TEXT, user_id TEXT, source TEXT, set_number INTEGER, success INTEGER, PRIMARY KEY (session_id, user_id)"
-)
+SESSION_COLUMNS = "session_id TEXT, user_id TEXT, source TEXT, set_number INTEGER, success INTEGER"
+SETS = "evalr_sets"
+"""The sets of request sources, by number: a request source is in one of them, or in none."""

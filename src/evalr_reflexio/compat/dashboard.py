@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from evalr.inputs import Clock, utc_now
 from evalr.logs.log import Log
+from evalr.logs.reasons import Reason
 from evalr_reflexio.cells import KINDS_OF_CITATION
 from evalr_reflexio.compat.account import Asked
 from evalr_reflexio.compat.cells import json_of
@@ -78,33 +80,55 @@ def _period(asked: Asked, begin: int, end: int, comparison: str) -> dict[str, An
     }
 
 
-def _days(asked: Asked, table: str, begin: int, end: int, field: str) -> Iterator[tuple[int, Any]]:
-    """(day, field) of each row of a table in a period."""
-    if not asked.store.has(table, "created_at"):
-        return iter(())
-    rows = asked.queries.rows(
-        f"SELECT rowid, created_at, {field} {_where(asked, table)}", [text_of_time(begin), text_of_time(end)]
-    )
-    return asked.read(rows, lambda row: (time_of(row[1]) // DAY * DAY, row[2]), f"row of {table}")
-
-
-def _by_day(asked: Asked, tables: list[str], begin: int, end: int) -> list[dict[str, Any]]:
-    days: Counter[int] = Counter()
+def _days(
+    asked: Asked, tables: Sequence[str], begin: int, end: int, what: str = "1"
+) -> list[tuple[int, tuple[int, int]]]:
+    """(day, (rows, rows of which `what` is so)) of tables in a period, in the order of days."""
+    days: defaultdict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for table in tables:
-        for day, _ in _days(asked, table, begin, end, "1"):
-            days[day] += 1
-    return [{"timestamp": day, "value": float(count)} for day, count in sorted(days.items())]
+        if asked.store.has(table, "created_at"):
+            for day, rows, so in chain(_usual(asked, table, begin, end, what), _others(asked, table, begin, end, what)):
+                days[day] = (days[day][0] + rows, days[day][1] + so)
+    return sorted(days.items())
+
+
+def _usual(asked: Asked, table: str, begin: int, end: int, what: str) -> Iterator[tuple[int, int, int]]:
+    """Rows whose time is written as Reflexio writes it, counted by SQLite."""
+    rows = asked.queries.rows(
+        f"SELECT substr(created_at, 1, 10), count(*), total({what} <> 0) {_where(asked, table)} AND {_IS_USUAL} "
+        "GROUP BY 1",
+        [text_of_time(begin), text_of_time(end)],
+    )
+    for day, count, so in rows:
+        asked.account.records += count
+        try:
+            yield time_of(day), count, int(so)
+        except Reason as reason:
+            for _ in range(count):
+                asked.account.skip(str(reason), f"{table} of {day}")
+
+
+def _others(asked: Asked, table: str, begin: int, end: int, what: str) -> Iterator[tuple[int, int, int]]:
+    rows = asked.queries.rows(
+        f"SELECT rowid, created_at, {what} <> 0 {_where(asked, table)} AND NOT ({_IS_USUAL})",
+        [text_of_time(begin), text_of_time(end)],
+    )
+    return asked.read(rows, lambda row: (time_of(row[1]) // DAY * DAY, 1, row[2] or 0), f"row of {table}")
+
+
+_IS_USUAL = (
+    "created_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]+00:00' "
+    "AND substr(created_at, 12, 2) < '24'"
+)
+
+
+def _by_day(asked: Asked, tables: Sequence[str], begin: int, end: int) -> list[dict[str, Any]]:
+    return [{"timestamp": day, "value": float(rows)} for day, (rows, _) in _days(asked, tables, begin, end)]
 
 
 def _success_by_day(asked: Asked, begin: int, end: int) -> list[dict[str, Any]]:
-    rows, successes = Counter[int](), Counter[int]()
-    for day, success in _days(asked, OUTCOMES, begin, end, "is_success"):
-        rows[day] += 1
-        successes[day] += bool(success)
-    return [
-        {"timestamp": day, "value": 100.0 * successes[day] / count, "count": count}
-        for day, count in sorted(rows.items())
-    ]
+    found = _days(asked, [OUTCOMES], begin, end, "is_success")
+    return [{"timestamp": day, "value": 100.0 * so / rows, "count": rows} for day, (rows, so) in found]
 
 
 def get_playbook_application_stats(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from evalr.estimates.reflexio_rules import user_rule
 from evalr.inputs import Clock, utc_now
@@ -12,14 +12,43 @@ from evalr.logs.log import Log
 from evalr.tallies.moments import Moments
 from evalr_reflexio.assigning import HOLDOUT, TREATMENT
 from evalr_reflexio.compat.account import Asked
-from evalr_reflexio.compat.results import NOUN, counted, in_window
+from evalr_reflexio.compat.firsts import keep_first
+from evalr_reflexio.compat.results import rows_in
 from evalr_reflexio.compat.tiles import without_none
 from evalr_reflexio.compat.windows import Window, now_of
 from evalr_reflexio.config import Config, Experiment
 from evalr_reflexio.store import Store
-from evalr_reflexio.tables import INTERACTIONS, OUTCOMES, REQUESTS
+from evalr_reflexio.tables import INTERACTIONS, REQUESTS
 
-ASSIGNED, EVALUATED = "evalr_assigned", "evalr_evaluated"
+ASSIGNED = "evalr_assigned"
+_BY_USER = (
+    f"(SELECT arm FROM temp.{ASSIGNED} a WHERE a.session_id = r.session_id AND a.user_id = r.user_id) "
+    "AS arm, count(*) AS n, sum(success) AS s, sum(corrections) AS c, sum(turns) AS t, count(turns) AS w, "
+    "sum(escalated) AS e"
+)
+_BY_ARM = "SELECT arm, count(*), sum(n), sum(s), sum(c), sum(t), sum(w), sum(e), sum(s * s), sum(s * n), sum(n * n)"
+
+
+class _Sums(NamedTuple):
+    """What `_BY_ARM` selects: of users, of their results, and of what those say."""
+
+    users: int = 0
+    n: int = 0
+    successes: int = 0
+    corrections: int = 0
+    turns: int | None = 0
+    with_turns: int = 0
+    escalated: int = 0
+    yy: int = 0
+    ym: int = 0
+    mm: int = 0
+
+    @property
+    def moments(self) -> Moments:
+        """Of success, with users as clusters."""
+        return Moments(self.users, self.n, self.successes, self.n, self.yy, self.ym, self.mm)
+
+
 NOT_FOUND = "Retrieval experiment not found"
 
 _OUTPUT = "lower(trim(i.role, char(9) || char(10) || char(11) || char(12) || char(13) || ' ')) <> 'user'"
@@ -59,14 +88,20 @@ def retrieval_experiment_results(
     _assign(asked, experiment_id)
     ended = experiment.ended_at
     window = Window(int(experiment.started_at.timestamp()), now_of(now) if ended is None else int(ended.timestamp()))
-    unattributed = _evaluate(asked, window)
-    arms = {arm: _arm(asked, arm) for arm in (TREATMENT, HOLDOUT)}
+    rows = rows_in(asked, window)
+    rows.check()
+    total = next(rows.select("count(*)"))[0]
+    inner = rows.query(_BY_USER, end="GROUP BY 1, user_id")
+    sums = {
+        arm: _Sums(*found) for arm, *found in asked.queries.rows(f"{_BY_ARM} FROM ({inner}) GROUP BY arm", rows.given)
+    }
+    found = {arm: sums.get(arm, _Sums()) for arm in (TREATMENT, HOLDOUT)}
+    arms = {arm: _arm(asked, arm, each) for arm, each in found.items()}
     for arm, tokens in _tokens(asked, experiment_id).items():
         arms[arm] |= tokens
-    moments = {arm: Moments.of_clusters(_clusters(asked, arm)) for arm in arms}
-    rule = user_rule(moments[TREATMENT], moments[HOLDOUT])
-    evaluated = sum(each.rows for each in moments.values())
-    total = evaluated + unattributed
+    rule = user_rule(*(each.moments for each in found.values()))
+    evaluated = sum(each.n for each in found.values())
+    unattributed = total - evaluated
     return without_none({
         "experiment": _shown(experiment),
         TREATMENT: arms[TREATMENT],
@@ -93,72 +128,32 @@ def _shown(experiment: Experiment) -> dict[str, Any]:
 
 def _assign(asked: Asked, experiment_id: str) -> None:
     """Note the arm of each session: that of its first request that carries the experiment's id."""
-    asked.queries.temporary(
-        ASSIGNED, "session_id TEXT, user_id TEXT, arm TEXT, PRIMARY KEY (session_id, user_id)", anew=True
-    )
+    asked.queries.temporary(ASSIGNED, "session_id TEXT, user_id TEXT, arm TEXT", key="session_id, user_id", anew=True)
     if asked.store.has(REQUESTS, "retrieval_experiment_id"):
-        asked.queries.change(
-            f"INSERT INTO temp.{ASSIGNED} SELECT session_id, user_id, retrieval_experiment_arm FROM (SELECT *, "
-            "row_number() OVER (PARTITION BY session_id, user_id ORDER BY created_at, request_id) AS place "
-            f"FROM {REQUESTS} WHERE retrieval_experiment_id = ?) WHERE place = 1",
-            [experiment_id],
-        )
+        where = "retrieval_experiment_id = ?"
+        keep_first(asked, ASSIGNED, "retrieval_experiment_arm", where, [experiment_id])
 
 
-def _evaluate(asked: Asked, window: Window) -> int:
-    """Note the results of sessions in the experiment. Returns how many others were evaluated meanwhile."""
-    asked.queries.temporary(
-        EVALUATED, "arm TEXT, user_id TEXT, success INTEGER, corrections INTEGER, turns INTEGER, escalated INTEGER",
-        anew=True,
-    )  # fmt: skip
-    user = "t.user_id" if asked.store.has(OUTCOMES, "user_id") else "''"
-    join = f"LEFT JOIN temp.{ASSIGNED} a ON a.session_id = t.session_id AND a.user_id = coalesce({user}, '')"
-    unattributed = 0
-
-    def attributed() -> Iterator[tuple[Any, ...]]:
-        nonlocal unattributed
-        rows = in_window(asked, window, join=join, more="a.arm")
-        for row, arm in asked.read(rows, lambda row: (counted(row), row[-1]), NOUN):
-            if arm in (TREATMENT, HOLDOUT):
-                yield arm, row.user, row.success, row.corrections, row.turns, row.escalated
-            else:
-                unattributed += 1
-
-    asked.queries.change_many(f"INSERT INTO temp.{EVALUATED} VALUES (?, ?, ?, ?, ?, ?)", attributed())
-    return unattributed
-
-
-def _arm(asked: Asked, arm: str) -> dict[str, Any]:
-    users, sessions = next(
-        asked.queries.rows(f"SELECT count(DISTINCT user_id), count(*) FROM temp.{ASSIGNED} WHERE arm = ?", [arm])
-    )
-    found = next(
-        asked.queries.rows(
-            "SELECT count(DISTINCT user_id), count(*), avg(success), avg(corrections), avg(turns), avg(escalated) "
-            f"FROM temp.{EVALUATED} WHERE arm = ?",
-            [arm],
-        )
-    )
-    evaluated_users, evaluated, success, corrections, turns, escalation = found
+def _arm(asked: Asked, arm: str, sums: _Sums) -> dict[str, Any]:
+    published = f"SELECT count(DISTINCT user_id), count(*) FROM temp.{ASSIGNED} WHERE arm = ?"
+    users, sessions = next(asked.queries.rows(published, [arm]))
     return {
         "arm": arm,
         "assigned_user_count": users,
         "published_session_count": sessions,
-        "evaluated_user_count": evaluated_users,
-        "evaluated_session_count": evaluated,
-        "success_rate": success,
-        "average_corrections": corrections,
-        "average_turns_to_resolution": turns,
-        "escalation_rate": escalation,
+        "evaluated_user_count": sums.users,
+        "evaluated_session_count": sums.n,
+        "success_rate": _mean(sums.successes, sums.n),
+        "average_corrections": _mean(sums.corrections, sums.n),
+        "average_turns_to_resolution": _mean(sums.turns or 0, sums.with_turns),
+        "escalation_rate": _mean(sums.escalated, sums.n),
         "average_output_tokens": None,
         "output_token_session_count": 0,
     }
 
 
-def _clusters(asked: Asked, arm: str) -> Iterator[tuple[int, int, int]]:
-    query = f"SELECT sum(success), count(*) FROM temp.{EVALUATED} WHERE arm = ? GROUP BY user_id"
-    for successes, rows in asked.queries.rows(query, [arm]):
-        yield successes, rows, rows
+def _mean(total: int, count: int) -> float | None:
+    return total / count if count else None
 
 
 def _tokens(asked: Asked, experiment_id: str) -> dict[str, dict[str, Any]]:
@@ -168,12 +163,13 @@ def _tokens(asked: Asked, experiment_id: str) -> dict[str, dict[str, Any]]:
     turns: str = "(SELECT NULL AS role, NULL AS token_count WHERE 0) i ON 1"
     if asked.store.has(INTERACTIONS, "token_count"):
         turns = asked.queries.by(INTERACTIONS, "request_id", "r.request_id", "i")
+    requests = asked.queries.by(REQUESTS, "session_id", "a.session_id", "r")
     rows: Iterator[Sequence[Any]] = asked.queries.rows(
         "SELECT arm, avg(tokens), count(*) FROM (SELECT a.arm AS arm, "
         f"coalesce(sum(CASE WHEN {_OUTPUT} THEN i.token_count ELSE 0 END), 0) AS tokens, "
         f"sum(CASE WHEN {_OUTPUT} AND i.token_count IS NULL THEN 1 ELSE 0 END) AS missing "
-        f"FROM {REQUESTS} r JOIN temp.{ASSIGNED} a ON a.session_id = r.session_id AND a.user_id = r.user_id "
-        f"LEFT JOIN {turns} WHERE r.retrieval_experiment_id = ? GROUP BY r.user_id, r.session_id) "
+        f"FROM temp.{ASSIGNED} a CROSS JOIN {requests} AND r.user_id = a.user_id AND r.retrieval_experiment_id = ? "
+        f"LEFT JOIN {turns} GROUP BY a.session_id, a.user_id) "
         "WHERE missing = 0 AND arm IN ('treatment', 'holdout') GROUP BY arm",
         [experiment_id],
     )

@@ -100,8 +100,7 @@ def compat_figures(
 
 
 def _overviews(store: Store, *, account: Log, **options: Any) -> dict[str, Any]:
-    page = read_page(Asked(store, account), **options)
-    return {"week": page.answer("week"), "day": page.answer("day")}
+    return dict(read_page(Asked(store, account), **options).answers())
 
 
 def _regeneration(store: Store, **options: Any) -> dict[str, Any]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from evalr_reflexio.compat.account import Asked
 from evalr_reflexio.tables import REQUESTS
 
@@ -13,15 +16,19 @@ def find_firsts(asked: Asked) -> str:
 
     Of several requests of one second, the first is the one with the lowest id.
     """
-    source = "source" if asked.store.has(REQUESTS, "source") else "''"
     made = asked.queries.temporary(
-        FIRSTS,
-        "session_id TEXT, user_id TEXT, source TEXT, created_at TEXT, PRIMARY KEY (session_id, user_id)",
+        FIRSTS, "session_id TEXT, user_id TEXT, source TEXT, created_at TEXT", key="session_id, user_id"
     )
     if made and asked.store.has(REQUESTS):
-        asked.queries.change(
-            f"INSERT INTO temp.{FIRSTS} SELECT session_id, user_id, coalesce({source}, ''), created_at FROM ("
-            "SELECT *, row_number() OVER (PARTITION BY session_id, user_id ORDER BY created_at, request_id) AS place "
-            f"FROM {REQUESTS} WHERE session_id IS NOT NULL AND user_id IS NOT NULL) WHERE place = 1"
-        )
+        source = "source" if asked.store.has(REQUESTS, "source") else "''"
+        keep_first(asked, FIRSTS, f"coalesce({source}, ''), created_at")
     return f"temp.{FIRSTS}"
+
+
+def keep_first(asked: Asked, table: str, what: str, where: str = "1", given: Sequence[Any] = ()) -> None:
+    """Put fields of the first request of each session of each user into a table, which ignores a second one."""
+    asked.queries.change(
+        f"INSERT OR IGNORE INTO temp.{table} SELECT session_id, user_id, {what} FROM {REQUESTS} "
+        f"WHERE session_id IS NOT NULL AND user_id IS NOT NULL AND {where} ORDER BY session_id, created_at, request_id",
+        given,
+    )

@@ -7,7 +7,6 @@ whoever came first is that of all.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final, Literal
 
@@ -21,11 +20,11 @@ from evalr_reflexio.arms import arm_of_tag
 from evalr_reflexio.assigning import CONTROL, TREATMENT
 from evalr_reflexio.compat.account import Asked
 from evalr_reflexio.compat.dashboard import get_playbook_application_stats
-from evalr_reflexio.compat.overview import Page, Windows
-from evalr_reflexio.compat.results import NOUN, counted, newest_rows
+from evalr_reflexio.compat.overview import INSIDE, Page, Windows
+from evalr_reflexio.compat.results import newest_rows
 from evalr_reflexio.compat.scores import score_tiles
 from evalr_reflexio.compat.shadows import pinned_version, win_rate_trend
-from evalr_reflexio.compat.tiles import STEPS, Bucket, Result, distribution, mean, tiles
+from evalr_reflexio.compat.tiles import STEPS, Bucket, mean
 from evalr_reflexio.compat.windows import Moment, Window, now_of, time_of, window_of
 from evalr_reflexio.config import Config
 from evalr_reflexio.store import Store
@@ -65,10 +64,9 @@ def overview_with_groups(
         raise InputError(f"bucket={bucket!r} must be 'day' or 'week'")
     asked = Asked(store, account)
     windows = Windows(window_of(since, until, now_of(now)))
-    page = Page(asked, windows, {}, {}, asked.config(config), listed)
-    page.read(((row._replace(user=""), "") for row in _newest(asked)), by_user=False)
-    whole = page.parts[0]
-    shown = tiles(whole.current, whole.previous)
+    page = Page(asked, windows, newest_rows(asked, MOST_RESULTS), {}, asked.config(config), listed)
+    page.find_sessions(by_user=False)
+    shown, histogram = page.tiles(None)
     del shown["behavior_success"]
     titles = {(each["kind"], each["real_id"]): each["title"] for each in _applied(store, now)}
     return {
@@ -77,7 +75,7 @@ def overview_with_groups(
         "rule_attribution": [
             each | {"title": titles.get((each["kind"], each["rule_id"]), "")} for each in page.rules.rows()
         ],
-        "score_distribution": distribution(whole.current, whole.previous),
+        "score_distribution": histogram,
         "braintrust_tiles": score_tiles(asked, windows.current, windows.previous, org=page.org),
         "success_rate_trend_by_group": _Groups(asked, windows.whole, "session").trend(bucket),
         "shadow_win_rate_trend": win_rate_trend(asked, windows.whole, pinned_version(store, page.config)),
@@ -87,10 +85,6 @@ def overview_with_groups(
 def _applied(store: Store, now: datetime | Clock) -> list[dict[str, Any]]:
     stats: list[dict[str, Any]] = get_playbook_application_stats(store, now=now)["stats"]
     return stats
-
-
-def _newest(asked: Asked) -> Iterator[Result]:
-    return asked.read(newest_rows(asked, MOST_RESULTS), counted, NOUN)
 
 
 def metadata_groups(
@@ -159,38 +153,36 @@ class _Groups:
         self._points: dict[str, dict[tuple[Bucket, int], tuple[int, int]]] = {name: {} for name in GROUPS}
         self._asked, self._by_user = asked, join == "user"
         groups = dict[tuple[str, str, int], str]()
-        for row in _newest(asked):
-            if window.start <= row.at <= window.end:
-                self._add(row, groups)
+        rows = newest_rows(asked, MOST_RESULTS)
+        rows.check()
+        for session, user, at, success in rows.select("session_id, user_id, at, success", INSIDE, window):
+            key = (session, user, at) if self._by_user else (session, "", 0)
+            group = groups.get(key)
+            if group is None:
+                group = groups[key] = self._group_of(session, user, at)
+            self.totals[group] = _one_more(self.totals[group], success)
+            points = self._points[group]
+            for bucket, step in STEPS.items():
+                begin = at // step * step
+                points[bucket, begin] = _one_more(points.get((bucket, begin), (0, 0)), success)
 
-    def _add(self, row: Result, groups: dict[tuple[str, str, int], str]) -> None:
-        key = (row.session, row.user, row.at) if self._by_user else (row.session, "", 0)
-        group = groups.get(key)
-        if group is None:
-            group = groups[key] = self._group_of(row)
-        self.totals[group] = _one_more(self.totals[group], row.success)
-        points = self._points[group]
-        for bucket, step in STEPS.items():
-            begin = row.at // step * step
-            points[bucket, begin] = _one_more(points.get((bucket, begin), (0, 0)), row.success)
-
-    def _group_of(self, row: Result) -> str:
+    def _group_of(self, session: str, owner: str, began: int) -> str:
         """Of several requests of one second, the first is the one that was stored first."""
         source = self._asked.queries.by(REQUESTS, "session_id", "?", "r")
         rows = self._asked.queries.rows(
             f"SELECT r.user_id, r.created_at, r.metadata FROM (SELECT 1) CROSS JOIN {source} "
             "ORDER BY r.created_at, r.rowid",
-            [row.session],
+            [session],
         )
         firsts: dict[str, tuple[Any, Any]] = {}
         for user, at, metadata in rows:
             firsts.setdefault(user if self._by_user else "", (at, metadata))
         found = list(firsts.values())
-        if self._by_user and row.user:
-            found = [firsts[row.user]] if row.user in firsts else []
+        if self._by_user and owner:
+            found = [firsts[owner]] if owner in firsts else []
         elif len(found) > 1:
             # Those releases keep no user in results; a session began when its result says.
-            found = [first for first in found if _began(first[0]) == row.at]
+            found = [first for first in found if _began(first[0]) == began]
         return arm_of_tag(_metadata(found[0][1])).arm or UNTAGGED if len(found) == 1 else UNTAGGED
 
     def trend(self, bucket: Bucket) -> dict[str, list[dict[str, Any]]]:
@@ -205,7 +197,7 @@ class _Groups:
         }
 
 
-def _one_more(counts: tuple[int, int], success: bool) -> tuple[int, int]:
+def _one_more(counts: tuple[int, int], success: int) -> tuple[int, int]:
     return counts[0] + 1, counts[1] + success
 
 

@@ -2,46 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from heapq import heappush, heappushpop
 from typing import Any
 
 from evalr.errors import InputError
 from evalr.inputs import Clock, utc_now
 from evalr.logs.log import Log
 from evalr_reflexio.compat.account import Asked
-from evalr_reflexio.compat.counted import SESSION_COLUMNS, SESSIONS
-from evalr_reflexio.compat.firsts import find_firsts
-from evalr_reflexio.compat.results import NOUN, counted, in_window, shown_by_id
+from evalr_reflexio.compat.counted import SESSION_COLUMNS, SESSIONS, SETS
+from evalr_reflexio.compat.results import Rows, rows_in, shown_by_id
 from evalr_reflexio.compat.rules import Rules, find_rules
 from evalr_reflexio.compat.scores import score_tiles
 from evalr_reflexio.compat.shadows import pinned_version, win_rate_trend
-from evalr_reflexio.compat.tiles import STEPS, Bucket, Curve, Result, Tally, distribution, tiles, without_none
+from evalr_reflexio.compat.tiles import STEPS, Bucket, Tally, distribution, points, tiles, without_none
 from evalr_reflexio.compat.windows import WEEK, Moment, Window, now_of, window_of
 from evalr_reflexio.config import DEFAULT_ORG, Config
 from evalr_reflexio.store import Store
-from evalr_reflexio.tables import OUTCOMES
 
 RECENT = 100
+INSIDE = "at >= ? AND at <= ?"
 SourceSets = Mapping[str, Sequence[str]]
-
-
-@dataclass
-class _Part:
-    """What is counted of all results, or of those in one set of request sources."""
-
-    curves: dict[Bucket, Curve] = field(default_factory=lambda: {"day": Curve("day"), "week": Curve("week")})
-    whole: Tally = field(default_factory=Tally)
-    current: Tally = field(default_factory=Tally)
-    previous: Tally = field(default_factory=Tally)
-
-    def add(self, row: Result) -> None:
-        """Count one row of the period."""
-        self.whole.add(row)
-        for curve in self.curves.values():
-            curve.add(row)
 
 
 class Windows:
@@ -107,19 +88,9 @@ def read_page(
     listed: int | None,
 ) -> Page:
     """Everything that overviews of a period are made of, read once."""
-    sets = source_sets or {}
-    numbers = _set_numbers(sets)
-    config = asked.config(config)
-    page = Page(asked, Windows(window_of(since, until, now_of(now))), sets, numbers, config, listed)
-    firsts = find_firsts(asked)
-    user = "t.user_id" if asked.store.has(OUTCOMES, "user_id") else "''"
-    rows = in_window(
-        asked,
-        page.windows.loaded,
-        join=f"LEFT JOIN {firsts} f ON f.session_id = t.session_id AND f.user_id = coalesce({user}, '')",
-        more="f.source",
-    )
-    page.read(asked.read(rows, _with_source, NOUN))
+    windows = Windows(window_of(since, until, now_of(now)))
+    page = Page(asked, windows, rows_in(asked, windows.loaded), source_sets or {}, asked.config(config), listed)
+    page.find_sessions()
     return page
 
 
@@ -135,71 +106,66 @@ def _set_numbers(source_sets: SourceSets) -> dict[str, int]:
 
 
 class Page:
-    """One pass over the results of a period: sums, the newest ones, and the sessions that they are of."""
+    """What an overview of some rows of results is made of: sums, the newest ones, and the sessions that they are of."""
 
     def __init__(
-        self,
-        asked: Asked,
-        windows: Windows,
-        source_sets: SourceSets,
-        numbers: Mapping[str, int],
-        config: Config,
-        listed: int | None,
+        self, asked: Asked, windows: Windows, rows: Rows, source_sets: SourceSets, config: Config, listed: int | None
     ) -> None:
-        self.asked, self.windows, self.config, self.listed = asked, windows, config, listed
+        self.asked, self.windows, self.rows, self.config, self.listed = asked, windows, rows, config, listed
         self.org = asked.store.org or config.org or DEFAULT_ORG
-        self.parts = [_Part() for _ in range(len(source_sets) + 1)]
-        self.sources: set[str] = set()
-        self.unmatched = 0
         self.rules: Rules = Rules(asked, {}, listed)
-        self._source_sets, self._numbers = source_sets, numbers
-        self._newest: list[tuple[int, int]] = []
+        self._sets = source_sets
+        self._numbers = _set_numbers(source_sets)
+        rows.check()
 
-    def read(self, results: Iterable[tuple[Result, str]], *, by_user: bool = True) -> None:
-        """Count every result, once, and then what their sessions cited.
+    def find_sessions(self, *, by_user: bool = True) -> None:
+        """Find the sessions of the period, how each ended, and which rules they cited.
 
         Args:
-            results: each with the request source of its session, newest first.
             by_user: whether sessions are told apart by their user, too.
         """
-        self.asked.queries.temporary(SESSIONS, SESSION_COLUMNS, anew=True)
-        # Rows come newest first, and so the last one of a session to be read stays.
-        self.asked.queries.change_many(
-            f"INSERT OR REPLACE INTO temp.{SESSIONS} VALUES (?, ?, ?, ?, ?)", self._count(results)
+        queries = self.asked.queries
+        queries.temporary(SETS, "source TEXT, number INTEGER", key="source", anew=True)
+        queries.change_many(f"INSERT INTO temp.{SETS} VALUES (?, ?)", self._numbers.items())
+        queries.temporary(SESSIONS, SESSION_COLUMNS, key="session_id, user_id", anew=True)
+        user = "user_id" if by_user else "''"
+        found = self.rows.select(
+            f"session_id, {user}, source, (SELECT number FROM temp.{SETS} s WHERE s.source = r.source), success",
+            f"{INSIDE} AND session_id <> ''",
+            self.windows.whole,
+            # The last one to be put there stays, which is the one that Reflexio reads last.
+            end="ORDER BY written DESC, result_id",
         )
+        queries.change_many(f"INSERT OR REPLACE INTO temp.{SESSIONS} VALUES (?, ?, ?, ?, ?)", found)
         self.rules = find_rules(self.asked, self.listed, by_user=by_user)
 
-    def _count(self, results: Iterable[tuple[Result, str]]) -> Iterator[tuple[str, str, str, int | None, bool]]:
-        start, end = self.windows.whole
-        (now, _), (before, _) = self.windows.current, self.windows.previous
-        for row, source in results:
-            number = self._numbers.get(source)
-            parts = [self.parts[0]] if number is None else [self.parts[0], self.parts[number]]
-            inside = start <= row.at <= end
-            for part in parts:
-                if inside:
-                    part.add(row)
-                if now <= row.at <= end:
-                    part.current.add(row)
-                if before <= row.at < now:
-                    part.previous.add(row)
-            if inside:
-                self.unmatched += number is None
-                self.sources.add(source if row.session else "")
-                self._keep(row)
-                if row.session:
-                    yield row.session, row.user, source, number, row.success
+    def tally(self, window: Window, sources: Sequence[str] | None, *, before: bool = False) -> Tally:
+        """The sums of a window, with its last second or `before` it; of all request sources, or of some."""
+        inside = "at >= ? AND at < ?" if before else INSIDE
+        return self.rows.tally(f"{inside} AND {_of(sources)}", [*window, *(sources or ())])
 
-    def _keep(self, row: Result) -> None:
-        key = (row.at, row.result_id)
-        if len(self._newest) < RECENT:
-            heappush(self._newest, key)
-        else:
-            heappushpop(self._newest, key)
+    def curve(self, bucket: Bucket, sources: Sequence[str] | None) -> list[dict[str, Any]]:
+        """The chart of the period."""
+        where = f"{INSIDE} AND {_of(sources)}"
+        return points(self.rows.buckets(STEPS[bucket], where, [*self.windows.whole, *(sources or ())]))
+
+    def tiles(self, sources: Sequence[str] | None) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The context tiles, and the histogram of corrections."""
+        current = self.tally(self.windows.current, sources)
+        previous = self.tally(self.windows.previous, sources, before=True)
+        return tiles(current, previous), distribution(current, previous)
+
+    def sources(self) -> list[str]:
+        """The request sources of the period's rows."""
+        found = self.rows.select(
+            "DISTINCT CASE session_id WHEN '' THEN '' ELSE source END", INSIDE, self.windows.whole, end="ORDER BY 1"
+        )
+        return [source for (source,) in found]
 
     def recent(self) -> list[dict[str, Any]]:
         """The newest hundred results."""
-        order = [result_id for _, result_id in sorted(self._newest, reverse=True)]
+        end = f"ORDER BY at DESC, result_id DESC LIMIT {RECENT}"
+        order = [result_id for (result_id,) in self.rows.select("result_id", INSIDE, self.windows.whole, end=end)]
         found = shown_by_id(self.asked, order)
         return [found[result_id] for result_id in order if result_id in found]
 
@@ -209,37 +175,51 @@ class Page:
 
     def answer(self, bucket: Bucket, *, include_shadow: bool = True) -> dict[str, Any]:
         """The whole answer, as 0.2.32 gives it."""
-        whole, windows = self.parts[0], self.windows
+        windows, sources = self.windows, self.sources()
+        shown, histogram = self.tiles(None)
         shadows = windows.whole if include_shadow else None
         return without_none({
             "hero": self.hero(bucket),
-            "context_tiles": tiles(whole.current, whole.previous),
+            "context_tiles": shown,
             "rule_attribution": self.rules.rows(),
-            "score_distribution": distribution(whole.current, whole.previous),
+            "score_distribution": histogram,
             "braintrust_tiles": score_tiles(self.asked, windows.current, windows.previous, org=self.org),
             "shadow_win_rate_trend": win_rate_trend(
                 self.asked, shadows, pinned_version(self.asked.store, self.config)
             ),
             "recent_results": self.recent(),
             "source_set_comparison": {
-                "available_sources": sorted(self.sources),
-                "source_sessions": [self.sessions_of(source) for source in sorted(self.sources)],
-                "sets": [
-                    self.set_row(number, label, bucket) for number, label in enumerate(self._source_sets, start=1)
-                ],
-                "unmatched_session_count": self.unmatched if self._source_sets else 0,
+                "available_sources": sources,
+                "source_sessions": [self.sessions_of(source) for source in sources],
+                "sets": [self.set_row(number, label, bucket) for number, label in enumerate(self._sets, start=1)],
+                "unmatched_session_count": self._unmatched(),
             },
         })  # fmt: skip
 
+    def answers(self) -> dict[Bucket, dict[str, Any]]:
+        """The answer with a chart by week, and by day: the rest of both is the same."""
+        week = self.answer("week")
+        compared = week["source_set_comparison"]
+        sets = [part | {"buckets": self.curve("day", part["sources"])} for part in compared["sets"]]
+        day = week | {"hero": self.hero("day"), "source_set_comparison": compared | {"sets": sets}}
+        return {"week": week, "day": without_none(day)}
+
+    def _unmatched(self) -> int:
+        if not self._sets:
+            return 0
+        named = list(self._numbers)
+        where = f"{INSIDE} AND NOT {_of(named)}"
+        return int(next(self.rows.select("count(*)", where, [*self.windows.whole, *named]))[0])
+
     def hero(self, bucket: Bucket) -> dict[str, Any]:
         """The headline and its chart. Reflexio has switched the part of it off that is about shadows."""
-        whole = self.parts[0]
+        whole = self.tally(self.windows.whole, None)
         return {
-            "state": "shadow_off" if whole.whole.rows else "empty",
-            "regular_success_rate_pp": whole.whole.success_pp,
+            "state": "shadow_off" if whole.rows else "empty",
+            "regular_success_rate_pp": whole.success_pp,
             "shadow_success_rate_pp": None,
             "delta_pp": None,
-            "buckets": whole.curves[bucket].points(),
+            "buckets": self.curve(bucket, None),
         }
 
     def sessions_of(self, source: str) -> dict[str, Any]:
@@ -257,22 +237,25 @@ class Page:
 
     def set_row(self, number: int, label: str, bucket: Bucket) -> dict[str, Any]:
         """One set of request sources: its success of the whole period, and tiles of the last seven days."""
-        part, windows = self.parts[number], self.windows
+        windows, sources = self.windows, list(self._sets[label])
         ids = f"SELECT DISTINCT session_id FROM temp.{SESSIONS} WHERE set_number = ? ORDER BY session_id LIMIT ?"
-        scores = score_tiles(self.asked, windows.current, windows.previous, org=self.org, set_number=number)
+        whole = self.tally(windows.whole, sources)
+        shown, histogram = self.tiles(sources)
         return {
             "label": label,
-            "sources": list(self._source_sets[label]),
-            "session_count": part.whole.rows,
+            "sources": sources,
+            "session_count": whole.rows,
             "session_ids": [session for (session,) in self.asked.queries.rows(ids, [number, self._limit])],
-            "success_rate_pp": part.whole.success_pp,
-            "buckets": part.curves[bucket].points(),
-            "context_tiles": tiles(part.current, part.previous),
-            "score_distribution": distribution(part.current, part.previous),
+            "success_rate_pp": whole.success_pp,
+            "buckets": self.curve(bucket, sources),
+            "context_tiles": shown,
+            "score_distribution": histogram,
             "rule_attribution": self.rules.rows(number),
-            "braintrust_tiles": scores,
+            "braintrust_tiles": score_tiles(
+                self.asked, windows.current, windows.previous, org=self.org, set_number=number
+            ),
         }
 
 
-def _with_source(row: Sequence[Any]) -> tuple[Result, str]:
-    return counted(row), row[-1] or ""
+def _of(sources: Sequence[str] | None) -> str:
+    return "1" if sources is None else f"source IN ({', '.join('?' * len(sources))})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from evalr.logs.reasons import Reason
@@ -15,7 +16,8 @@ from evalr_reflexio.compat.cells import (
     tags_of,
     whole_of,
 )
-from evalr_reflexio.compat.tiles import Result, without_none
+from evalr_reflexio.compat.firsts import find_firsts
+from evalr_reflexio.compat.tiles import SUMS, Result, Tally, without_none
 from evalr_reflexio.compat.windows import Window, text_of_time, time_of
 from evalr_reflexio.tables import OUTCOMES
 
@@ -82,32 +84,79 @@ def shown(row: Sequence[Any]) -> dict[str, Any]:
     })  # fmt: skip
 
 
-def in_window(asked: Asked, window: Window, *, join: str = "", more: str = "") -> Iterator[Sequence[Any]]:
-    """The rows whose time, as a text, is in a window: newest first, those of one time by their ids.
-
-    Args:
-        asked: the store.
-        window: the window.
-        join: what else to ask, of results called `t`.
-        more: what to select of that.
-    """
-    if not asked.store.has(OUTCOMES):
-        return iter(())
-    fields = asked.fields(OUTCOMES, _COUNTED)
-    return asked.queries.rows(
-        f"SELECT {fields}{more and ', ' + more} FROM {OUTCOMES} t {join} "
-        "WHERE t.created_at >= ? AND t.created_at <= ? ORDER BY t.created_at DESC, t.result_id",
-        [text_of_time(window.start), text_of_time(window.end)],
-    )
+RESULTS = "evalr_results"
+# `written` has no type, so that times are compared as they are stored.
+_COLUMNS = (
+    "result_id INTEGER PRIMARY KEY, user_id TEXT, session_id TEXT, at INTEGER, success INTEGER, corrections INTEGER, "
+    "turns INTEGER, escalated INTEGER, system_error INTEGER, written, source TEXT, reason TEXT"
+)
 
 
-def newest_rows(asked: Asked, limit: int) -> Iterator[Sequence[Any]]:
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of results that an answer is made of: what selects them of the temporary table, and what that is given."""
+
+    asked: Asked
+    clause: str
+    given: tuple[Any, ...] = ()
+
+    def check(self) -> None:
+        """Count the rows, and those that Reflexio could not read as skipped."""
+        account = self.asked.account
+        account.records += next(self.select("count(*)", reason="1"))[0]
+        for result_id, reason in self.select("result_id, reason", reason="reason IS NOT NULL"):
+            account.skip(reason, f"{NOUN} {result_id}")
+
+    def query(self, what: str, where: str = "1", *, reason: str = "reason IS NULL", end: str = "") -> str:
+        """The SQL of `select`."""
+        return f"SELECT {what} FROM (SELECT * FROM temp.{RESULTS} {self.clause}) r WHERE {reason} AND {where} {end}"
+
+    def select(
+        self, what: str, where: str = "1", given: Sequence[Any] = (), *, reason: str = "reason IS NULL", end: str = ""
+    ) -> Iterator[Sequence[Any]]:
+        """What is asked of the rows that can be used."""
+        return self.asked.queries.rows(self.query(what, where, reason=reason, end=end), [*self.given, *given])
+
+    def tally(self, where: str, given: Sequence[Any]) -> Tally:
+        """Their sums."""
+        return Tally.of(next(self.select(SUMS, where, given)))
+
+    def buckets(self, step: int, where: str, given: Sequence[Any]) -> Iterator[tuple[int, Tally]]:
+        """The same, by spans of so many seconds."""
+        rows = self.select(f"at / {step} * {step}, {SUMS}", where, given, end="GROUP BY 1 ORDER BY 1")
+        return ((row[0], Tally.of(row[1:])) for row in rows)
+
+
+def rows_in(asked: Asked, window: Window) -> Rows:
+    """The rows whose time, as a text, is in a window."""
+    _load(asked)
+    given = (text_of_time(window.start), text_of_time(window.end))
+    return Rows(asked, "WHERE written >= ? AND written <= ?", given)
+
+
+def newest_rows(asked: Asked, limit: int) -> Rows:
     """The newest rows of any time, by the text of their time."""
-    if not asked.store.has(OUTCOMES):
-        return iter(())
-    fields = asked.fields(OUTCOMES, _COUNTED)
-    query = f"SELECT {fields} FROM {OUTCOMES} t ORDER BY t.created_at DESC, t.result_id LIMIT ?"
-    return asked.queries.rows(query, [limit])
+    _load(asked)
+    return Rows(asked, "ORDER BY written DESC, result_id LIMIT ?", (limit,))
+
+
+def _load(asked: Asked) -> None:
+    """Read every row once, with the request source of its session, into the temporary database."""
+    if asked.queries.temporary(RESULTS, _COLUMNS) and asked.store.has(OUTCOMES):
+        user = "t.user_id" if asked.store.has(OUTCOMES, "user_id") else "''"
+        rows = asked.queries.rows(
+            f"SELECT {asked.fields(OUTCOMES, _COUNTED)}, f.source FROM {OUTCOMES} t LEFT JOIN {find_firsts(asked)} f "
+            f"ON f.session_id = t.session_id AND f.user_id = coalesce({user}, '')"
+        )
+        marks = ", ".join("?" * 12)
+        asked.queries.change_many(f"INSERT INTO temp.{RESULTS} VALUES ({marks})", map(_loaded, rows))
+
+
+def _loaded(row: Sequence[Any]) -> tuple[Any, ...]:
+    try:
+        return (*counted(row), row[3], row[-1] or "", None)
+    except Reason as reason:
+        return (row[0], *[None] * 8, row[3], None, str(reason))
 
 
 def shown_by_id(asked: Asked, ids: Sequence[int]) -> dict[int, dict[str, Any]]:

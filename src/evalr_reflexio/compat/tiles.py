@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 from evalr_reflexio.compat.windows import DAY, WEEK
@@ -11,6 +11,12 @@ from evalr_reflexio.compat.windows import DAY, WEEK
 Bucket = Literal["day", "week"]
 STEPS: Final[Mapping[Bucket, int]] = {"day": DAY, "week": WEEK}
 LABELS = ("0", "1", "2", "3", "4", "5+")
+SUMS = (
+    "count(*), sum(success), sum(corrections), sum(turns), count(turns), sum(escalated), sum(system_error), "
+    + ", ".join(f"sum(corrections = {number})" for number in range(len(LABELS) - 1))
+    + f", sum(corrections >= {len(LABELS) - 1})"
+)
+"""What a tally is of, in SQL."""
 
 
 class Result(NamedTuple):
@@ -27,9 +33,9 @@ class Result(NamedTuple):
     system_error: bool
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Tally:
-    """Sums over rows of results; nothing of a row is held."""
+    """Sums over rows of results."""
 
     rows: int = 0
     successes: int = 0
@@ -38,19 +44,13 @@ class Tally:
     with_turns: int = 0
     escalated: int = 0
     system_errors: int = 0
-    bins: list[int] = field(default_factory=lambda: [0] * len(LABELS))
+    bins: Sequence[int] = (0,) * len(LABELS)
 
-    def add(self, row: Result) -> None:
-        """Count one row."""
-        self.rows += 1
-        self.successes += row.success
-        self.corrections += row.corrections
-        if row.turns is not None:
-            self.turns += row.turns
-            self.with_turns += 1
-        self.escalated += row.escalated
-        self.system_errors += row.system_error
-        self.bins[min(len(LABELS) - 1, row.corrections)] += 1
+    @classmethod
+    def of(cls, sums: Sequence[int | None]) -> Tally:
+        """Of what `SUMS` selects, which is None of nothing."""
+        rows, successes, corrections, turns, with_turns, escalated, system_errors, *bins = (each or 0 for each in sums)
+        return cls(rows, successes, corrections, turns, with_turns, escalated, system_errors, bins)
 
     @property
     def success_pp(self) -> float:
@@ -69,35 +69,20 @@ def mean(total: float, count: int) -> float:
     return total / count if count else 0.0
 
 
-class Curve:
-    """Rows of results by day or week of UTC, counted from 1970: its weeks begin on Thursdays."""
-
-    def __init__(self, bucket: Bucket) -> None:
-        self._step = STEPS[bucket]
-        self.buckets: dict[int, Tally] = {}
-
-    def add(self, row: Result) -> None:
-        """Count one row."""
-        begin = row.at // self._step * self._step
-        tally = self.buckets.get(begin)
-        if tally is None:
-            tally = self.buckets[begin] = Tally()
-        tally.add(row)
-
-    def points(self) -> list[dict[str, Any]]:
-        """As the hero chart has them."""
-        return [
-            {
-                "ts": begin,
-                "regular_rate": mean(tally.successes, tally.rows),
-                "shadow_rate": None,
-                "regular_n": tally.rows,
-                "shadow_n": 0,
-                "avg_corrections": mean(tally.corrections, tally.rows),
-                "escalation_rate": mean(tally.escalated, tally.rows),
-            }
-            for begin, tally in sorted(self.buckets.items())
-        ]
+def points(buckets: Iterable[tuple[int, Tally]]) -> list[dict[str, Any]]:
+    """As the hero chart has them. Weeks are counted from 1970, and so begin on Thursdays."""
+    return [
+        {
+            "ts": begin,
+            "regular_rate": mean(tally.successes, tally.rows),
+            "shadow_rate": None,
+            "regular_n": tally.rows,
+            "shadow_n": 0,
+            "avg_corrections": mean(tally.corrections, tally.rows),
+            "escalation_rate": mean(tally.escalated, tally.rows),
+        }
+        for begin, tally in buckets
+    ]
 
 
 def tiles(current: Tally, previous: Tally) -> dict[str, Any]:
