@@ -17,6 +17,7 @@ from evalr_reflexio.compat.listing import session_counts
 from evalr_reflexio.compat.overview import SourceSets, read_page
 from evalr_reflexio.compat.regenerating import regeneration_candidates, regeneration_strata
 from evalr_reflexio.compat.shadows import MOST, recent_shadow_comparisons
+from evalr_reflexio.compat.tiles import Bucket
 from evalr_reflexio.compat.verdicts import (
     get_agent_success_evaluation_results,
     get_retrieved_learning_evaluation_results,
@@ -99,8 +100,8 @@ def compat_figures(
     return found | {"row_counts": row_counts(store), "session_counts": session_counts(store), "skipped": skipped}
 
 
-def _overviews(store: Store, *, account: Log, **options: Any) -> dict[str, Any]:
-    return dict(read_page(Asked(store, account), **options).answers())
+def _overviews(store: Store, *, account: Log, **options: Any) -> dict[Bucket, dict[str, Any]]:
+    return read_page(Asked(store, account), **options).answers()
 
 
 def _regeneration(store: Store, **options: Any) -> dict[str, Any]:
