@@ -450,3 +450,15 @@ def test_an_empty_log_has_figures(log: Writer) -> None:
         "buckets": [],
     }
     json.dumps(found, allow_nan=False)
+
+
+@pytest.mark.parametrize("others", [0, 40])
+def test_rules_are_the_same_however_much_of_the_log_the_period_is(others: int, log: Writer) -> None:
+    for number in range(2 + others):
+        at = BEGIN if number < 2 else BEGIN + timedelta(days=15)
+        cited = json.dumps([{"kind": "profile", "real_id": "p", "title": f"title {number}"}])
+        for user in ("ada", "bo"):
+            log.turn(log.request(f"r{number}{user}", user, f"s{number}", at), at, "Agent", citations=cited)
+        log.outcome(f"s{number}", "ada", at)
+    (rule,) = page(log.done())["rule_attribution"]
+    assert (rule["title"], rule["successes_with"], rule["cited_session_ids"]) == ("title 0", 2, ["s0", "s1"])
