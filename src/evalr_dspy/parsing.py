@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from enum import Enum
+from math import isfinite
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from evalr.errors import EvalrError
+from evalr.fields import verdict_fields
 from evalr.input_fields import without_lone_surrogates
 from evalr.quoting import quoted, safe_text
+
+LONGEST_ANSWER = 400_000
+"""Characters of an answer; no verdict needs more, and reading one must not hold up the others."""
 
 MOST_BRACES = 100
 """How many braces that begin no JSON object an answer may hold: each is looked at, and an answer may be all braces."""
@@ -28,7 +35,8 @@ def read_answer(text: str | None, verdict_type: type[M], names: Sequence[str]) -
 
     It is the one JSON object that has any of the verdict's fields. Fences and prose around it do not matter; objects
     without such a field are prose, unless one that has such a field and differs stands within them, or the prose gives
-    a field another number or truth value. Types are taken strictly: "4" is no number and 1 no truth value.
+    a field another number, truth value or choice. Types are taken strictly: "4" is no number and 1 no truth value; a
+    number is finite.
 
     Args:
         text: the answer.
@@ -41,10 +49,20 @@ def read_answer(text: str | None, verdict_type: type[M], names: Sequence[str]) -
     """
     if text is None or not text.strip():
         raise UnclearAnswerError("the model's answer is empty")
+    if len(text) > LONGEST_ANSWER:
+        raise UnclearAnswerError(f"the model's answer is longer than {LONGEST_ANSWER:,} characters")
+    try:
+        return _read(text, verdict_type, names)
+    except RecursionError:
+        raise UnclearAnswerError("the model's answer is nested too deeply") from None
+
+
+def _read(text: str, verdict_type: type[M], names: Sequence[str]) -> M:
     parts = list(_parts(text))
     objects = [part for part in parts if not isinstance(part, str)]
     prose = "".join(part for part in parts if isinstance(part, str))
-    answers = [each for each in objects if any(name in each.value for name in names)]
+    folded = {name.casefold() for name in names}
+    answers = [each for each in objects if any(key.casefold() in folded for key in each.value)]
     broken = next((name for name in names if re.search(rf'["\']{re.escape(name)}["\']\s*:', prose)), None)
     if broken is not None:
         raise UnclearAnswerError(f"the model's answer has {broken!r} outside of whole JSON objects: it is broken")
@@ -56,11 +74,13 @@ def read_answer(text: str | None, verdict_type: type[M], names: Sequence[str]) -
     within = [inner for each in objects for inner in _within(each.value, names)]
     if any(inner.get(name, value.get(name)) != value.get(name) for inner in within for name in names):
         raise UnclearAnswerError("the model's answer holds another one that differs")
-    said = next((name for name in names if _says_otherwise(prose, name, value.get(name))), None)
+    choices = _choices(verdict_type)
+    said = next((name for name in names if _says_otherwise(prose, name, value.get(name), choices.get(name, ()))), None)
     if said is not None:
         raise UnclearAnswerError(f"the model's answer gives {said!r} another value in words than in its JSON object")
-    if answers[0].twice:
-        raise UnclearAnswerError(f"the model's answer has two values for {answers[0].twice!r}")
+    twice = answers[0].twice or next((key for key in value if key not in names and key.casefold() in folded), None)
+    if twice:
+        raise UnclearAnswerError(f"the model's answer has two values for {safe_text(twice)!r}")
     return _validated(value, verdict_type, names)
 
 
@@ -92,12 +112,16 @@ def _object_at(text: str, brace: int) -> tuple[_Object, int] | None:
     twice: list[str] = []
 
     def collected(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        names = [name for name, _ in pairs]
-        twice.extend(name for name in names if names.count(name) > 1)
-        return dict(pairs)
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            twice.extend(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        return found
 
+    decoder = json.JSONDecoder(
+        object_pairs_hook=collected, parse_constant=_refused, parse_float=_finite, parse_int=_whole
+    )
     try:
-        value, end = json.JSONDecoder(object_pairs_hook=collected, parse_constant=_refused).raw_decode(text, brace)
+        value, end = decoder.raw_decode(text, brace)
     except (ValueError, RecursionError):
         return None
     return _Object(value, twice[0] if twice else None), end
@@ -116,16 +140,43 @@ def _within(value: Any, names: Sequence[str], *, inner: bool = False) -> Iterato
             yield from _within(part, names, inner=True)
 
 
-def _says_otherwise(prose: str, name: str, value: Any) -> bool:
-    """Whether words around an answer give a field a truth value, a null or a number that is not its own."""
-    given = re.findall(
-        rf"(?<!\w){re.escape(name)}[`*]*\s*[:=]\s*[`*]*(true|false|null|-?\d+(?:\.\d+)?)\b", prose, re.IGNORECASE
-    )
-    return any(json.loads(word.lower()) != value for word in given)
+def _says_otherwise(prose: str, name: str, value: Any, choices: Sequence[str]) -> bool:
+    """Whether words around an answer give a field a truth value, a null, a number or a choice that is not its own."""
+    words = "|".join(["true", "false", "null", r"-?[0-9]+(?:\.[0-9]+)?", *map(re.escape, choices)])
+    given = re.findall(rf"(?<!\w){re.escape(name)}[`*]*\s*[:=]\s*[`*\"']*({words})(?!\w)", prose, re.IGNORECASE)
+    return any(not _says(word.lower(), value) for word in given)
 
 
-def _refused(constant: str) -> object:
+def _says(word: str, value: Any) -> bool:
+    if isinstance(value, str):
+        return word == value.lower()
+    if isinstance(value, int | float) and word[-1].isdigit():
+        return float(word) == value
+    return word == json.dumps(value)
+
+
+def _choices(verdict_type: type[BaseModel]) -> dict[str, list[str]]:
+    """The texts among the choices of each field that has some."""
+    found = {
+        field.name: [choice.value if isinstance(choice, Enum) else choice for choice in field.choices]
+        for field in verdict_fields(verdict_type)
+        if field.kind == "choice"
+    }
+    return {name: [each for each in choices if isinstance(each, str)] for name, choices in found.items()}
+
+
+def _refused(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    return number if isfinite(number) else _refused(digits)
+
+
+def _whole(digits: str) -> int:
+    _finite(digits)  # a field that takes any number would make it infinite
+    return int(digits)
 
 
 def _validated(value: dict[str, Any], verdict_type: type[M], names: Sequence[str]) -> M:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from time import perf_counter
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from evalr.dspy import UnclearAnswerError
 from evalr.measures import TaskCompletion
@@ -37,6 +39,7 @@ def read(text: str | None) -> TaskCompletion:
         json.dumps(NO | {"confidence": 0.9}),
         f"Not achieved (completed: false), hence quality: 1.\n{json.dumps(NO)}",
         json.dumps(NO | {"again": {"completed": False}}),
+        f"quality: 01/05, quality: \u0661.\n{json.dumps(NO)}",
     ],
 )
 def test_one_verdict_is_read_whatever_stands_around_it(text: str) -> None:
@@ -74,13 +77,44 @@ def test_one_verdict_is_read_whatever_stands_around_it(text: str) -> None:
         (f"completed: false, quality: 1. {json.dumps(YES)}", "'completed' another value in words"),
         (f"{json.dumps(YES)} Final answer: **completed**: FALSE", "'completed' another value in words"),
         (f"{json.dumps(YES)} quality = 2", "'quality' another value in words"),
+        (f"quality: {'9' * 5000}. {json.dumps(YES)}", "'quality' another value in words"),
+        (f'{{"Completed": false, "Quality": 1}} {json.dumps(YES)}', "2 answers that differ"),
+        (json.dumps(YES | {"Completed": False}), "two values for 'Completed'"),
+        ('{"completed": true, "quality": 5, "x": ' + "[" * 5000 + "]" * 5000 + "}", "nested too deeply|broken"),
+        ("so " * 200_000 + json.dumps(YES), "longer than 400,000 characters"),
         ("{" * 100_000, "full of braces"),
-        ('{"a":' * 100_000, "full of braces"),
+        ('{"a":' * 50_000, "full of braces"),
     ],
 )
 def test_what_is_ambiguous_broken_or_no_verdict_is_refused(text: str | None, why: str) -> None:
     with pytest.raises(UnclearAnswerError, match=why):
         read(text)
+
+
+class Score(BaseModel):
+    score: float
+    better: Literal["first", "second", "tie"] = "tie"
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "9" * 400, "NaN", "Infinity"])
+def test_a_number_that_is_not_finite_is_no_answer(number: str) -> None:
+    with pytest.raises(UnclearAnswerError, match="broken"):
+        read_answer(f'{{"score": {number}}}', Score, ["score"])
+
+
+@pytest.mark.parametrize("said", ["better: first", "**better** = `tie`", 'better: "First"'])
+def test_words_that_choose_otherwise_make_an_answer_unclear(said: str) -> None:
+    names = ["score", "better"]
+    with pytest.raises(UnclearAnswerError, match="'better' another value in words"):
+        read_answer(f'{said}. {{"score": 1, "better": "second"}}', Score, names)
+    assert read_answer('better: second. {"score": 1, "better": "second"}', Score, names).better == "second"
+
+
+def test_an_answer_of_very_many_keys_is_read_at_once() -> None:
+    begun = perf_counter()
+    keys = ", ".join(f'"{key}": 1' for key in range(25_000))
+    assert read(f'{{"completed": true, "quality": 5, {keys}}}').completed
+    assert perf_counter() - begun < 5
 
 
 def test_a_text_that_quotes_a_verdict_is_a_text() -> None:
