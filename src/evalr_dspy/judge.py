@@ -211,7 +211,7 @@ class DspyJudge(Generic[I, V]):
             exception = answer if isinstance(answer, Exception) else None
             return self._failure(given, wrong, exception=exception, latency=latency, cost=heard.cost)
         return Verdict(
-            self.verdict_type.model_validate(answer),
+            self.verdict_type.model_validate(answer, by_alias=False, by_name=True),
             self.name,
             self.version,
             given.about(),

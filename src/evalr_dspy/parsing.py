@@ -140,9 +140,18 @@ def _within(value: Any, names: Sequence[str], *, inner: bool = False) -> Iterato
             yield from _within(part, names, inner=True)
 
 
-def _says_otherwise(prose: str, name: str, value: Any, choices: Sequence[str]) -> bool:
+def _says_otherwise(prose: str, name: str, value: Any, choices: Sequence[Any]) -> bool:
     """Whether words around an answer give a field a truth value, a null, a number or a choice that is not its own."""
-    words = "|".join(["true", "false", "null", r"-?[0-9]+(?:\.[0-9]+)?", *map(re.escape, choices)])
+    texts = (re.escape(each) for each in choices if isinstance(each, str))
+    words = "|".join(["true", "false", "null", r"-?[0-9]+(?:\.[0-9]+)?", *texts])
+        [
+            "true",
+            "false",
+            "null",
+            r"-?[0-9]+(?:\.[0-9]+)?",
+            *(re.escape(each) for each in choices if isinstance(each, str)),
+        ]
+    )
     given = re.findall(rf"(?<!\w){re.escape(name)}[`*]*\s*[:=]\s*[`*\"']*({words})(?!\w)", prose, re.IGNORECASE)
     return any(not _says(word.lower(), value) for word in given)
 
@@ -155,14 +164,13 @@ def _says(word: str, value: Any) -> bool:
     return word == json.dumps(value)
 
 
-def _choices(verdict_type: type[BaseModel]) -> dict[str, list[str]]:
-    """The texts among the choices of each field that has some."""
-    found = {
+def _choices(verdict_type: type[BaseModel]) -> dict[str, list[Any]]:
+    """The plain values of each field that is a choice."""
+    return {
         field.name: [choice.value if isinstance(choice, Enum) else choice for choice in field.choices]
         for field in verdict_fields(verdict_type)
         if field.kind == "choice"
     }
-    return {name: [each for each in choices if isinstance(each, str)] for name, choices in found.items()}
 
 
 def _refused(constant: str) -> NoReturn:
@@ -182,13 +190,22 @@ def _whole(digits: str) -> int:
 def _validated(value: dict[str, Any], verdict_type: type[M], names: Sequence[str]) -> M:
     asked = {name: _clean(value[name]) for name in names if name in value}
     try:
-        return verdict_type.model_validate_json(json.dumps(asked), strict=True)
+        found = verdict_type.model_validate_json(json.dumps(asked), strict=True, by_alias=False, by_name=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"])) or verdict_type.__name__
         raise UnclearAnswerError(
             f"the model's answer is no {verdict_type.__name__}: {safe_text(place)}: {safe_text(first['msg'])}"
         ) from error
+    other = next((name for name, choices in _choices(verdict_type).items() if not _typed(asked.get(name), choices)), "")
+    if other:
+        raise UnclearAnswerError(f"the model's answer is no {verdict_type.__name__}: {other}: Input is of another type")
+    return found
+
+
+def _typed(value: Any, choices: Sequence[Any]) -> bool:
+    """Whether a choice is of the type that it is declared with: to Python, true and 1.0 are 1 as well."""
+    return value is None or any(type(value) is type(each) and value == each for each in choices if value == each)
 
 
 def _clean(value: Any) -> Any:

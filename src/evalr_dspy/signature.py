@@ -16,8 +16,11 @@ from evalr.inputs import Input
 
 ITEMS = ", one JSON object a line, in order; where some are left out, a line says how many"
 
-_TAKEN = frozenset({"config", "demos", "lm", "new_signature", "prediction", "signature"})
-"""Names that a predictor takes for its own options."""
+_RESERVED = frozenset({"fields", "input_fields", "instructions", "output_fields", "signature"})
+"""Names that a signature has for itself."""
+
+_TAKEN = frozenset({"config", "demos", "lm", "new_signature", "prediction", "signature"}) | _RESERVED
+"""Names that a predictor takes for its own options, or a signature for itself."""
 
 
 def answer_fields(verdict_type: type[BaseModel]) -> tuple[Field, ...]:
@@ -38,6 +41,11 @@ def judge_signature(
     unknown = [name for name in shown if name not in inputs.model_fields]
     if unknown or not shown:
         raise InputError(f"fields={list(shown)} must be fields of {inputs.__name__}: {', '.join(inputs.model_fields)}")
+    reserved = [field.name for field in answer_fields(verdict_type) if field.name in _RESERVED]
+    if reserved:
+        raise InputError(
+            f"{verdict_type.__name__}.{reserved[0]} has a name that dspy keeps for itself: call the field another name"
+        )
     fields: dict[str, Any] = {
         name: (str, dspy.InputField(desc=_shown_words(inputs, field)))
         for field, name in shown_names(verdict_type, shown).items()
@@ -82,7 +90,7 @@ def _choices(field: Field) -> str:
 
 
 def _bounds(field: Field) -> str:
-    low, high = (None if bound is None else f"{bound:g}" for bound in (field.low, field.high))
+    low, high = (None if bound is None else f"{bound:.15g}" for bound in (field.low, field.high))
     if low is not None and high is not None:
         return f" from {low} to {high}"
     return f", at least {low}" if low is not None else f", at most {high}" if high is not None else ""

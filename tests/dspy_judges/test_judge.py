@@ -252,6 +252,48 @@ def test_any_input_can_be_judged(given: Input) -> None:
     assert judged(judge, given).status == "verdict"
 
 
+class Aliased(BaseModel):
+    done: bool = Field(alias="isDone")
+    rating: Literal[1, 2, 3] = Field(validation_alias="stars")
+    tokens: int = Field(default=0, le=1_234_567)
+
+
+def test_fields_are_asked_for_by_their_names_whatever_other_names_they_have(model_server: ModelServer) -> None:
+    model_server.script = lambda asked, n: '{"done": true, "rating": 2}'
+    judge = DspyJudge(Aliased, inputs=Transcript, lm=model_server.lm())
+    verdict = judged(judge)
+    assert isinstance(verdict, Verdict), verdict
+    assert (verdict.value.done, verdict.value.rating) == (True, 2)
+    assert "at most 1234567." in model_server.asked[0].system
+
+
+@pytest.mark.parametrize("rating", ["true", "2.0"])
+def test_a_choice_is_of_the_type_that_it_is_declared_with(rating: str, model_server: ModelServer) -> None:
+    model_server.script = lambda asked, n: f'{{"done": true, "rating": {rating}}}'
+    failure = judged(DspyJudge(Aliased, inputs=Transcript, lm=model_server.lm()))
+    assert isinstance(failure, Failure)
+    assert "rating: Input is of another type" in failure.error
+
+
+class Followed(BaseModel):
+    instructions: bool
+
+
+class Order(Input):
+    kind: ClassVar[str] = "order"
+
+    instructions: str
+    signature: str
+
+
+def test_names_that_dspy_keeps_for_itself() -> None:
+    with pytest.raises(InputError, match=r"Followed\.instructions has a name that dspy keeps"):
+        DspyJudge(Followed, inputs=Transcript, lm=scripted())
+    judge = DspyJudge(TaskCompletion, inputs=Order, lm=scripted())
+    texts = judge.shown(Order(id="o1", instructions="Ring twice", signature="Bo")).texts
+    assert texts == {"given_instructions": "Ring twice", "given_signature": "Bo"}
+
+
 def test_a_subclass_of_a_measured_type_has_the_measures_name_and_rubric() -> None:
     class Feedback(TaskCompletion):
         stars: int = 3
