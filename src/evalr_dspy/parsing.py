@@ -23,6 +23,9 @@ LONGEST_ANSWER = 400_000
 MOST_BRACES = 100
 """How many braces that begin no JSON object an answer may hold: each is looked at, and an answer may be all braces."""
 
+NUMBER = r"-?[0-9]+(?:\.[0-9]+)?"
+"""One in prose."""
+
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -142,16 +145,8 @@ def _within(value: Any, names: Sequence[str], *, inner: bool = False) -> Iterato
 
 def _says_otherwise(prose: str, name: str, value: Any, choices: Sequence[Any]) -> bool:
     """Whether words around an answer give a field a truth value, a null, a number or a choice that is not its own."""
-    texts = (re.escape(each) for each in choices if isinstance(each, str))
-    words = "|".join(["true", "false", "null", r"-?[0-9]+(?:\.[0-9]+)?", *texts])
-        [
-            "true",
-            "false",
-            "null",
-            r"-?[0-9]+(?:\.[0-9]+)?",
-            *(re.escape(each) for each in choices if isinstance(each, str)),
-        ]
-    )
+    texts = sorted((each for each in choices if isinstance(each, str) and each), key=len, reverse=True)
+    words = "|".join([*map(re.escape, texts), "true", "false", "null", NUMBER])
     given = re.findall(rf"(?<!\w){re.escape(name)}[`*]*\s*[:=]\s*[`*\"']*({words})(?!\w)", prose, re.IGNORECASE)
     return any(not _says(word.lower(), value) for word in given)
 
@@ -159,7 +154,7 @@ def _says_otherwise(prose: str, name: str, value: Any, choices: Sequence[Any]) -
 def _says(word: str, value: Any) -> bool:
     if isinstance(value, str):
         return word == value.lower()
-    if isinstance(value, int | float) and word[-1].isdigit():
+    if isinstance(value, int | float) and re.fullmatch(NUMBER, word):
         return float(word) == value
     return word == json.dumps(value)
 

@@ -110,6 +110,17 @@ def test_words_that_choose_otherwise_make_an_answer_unclear(said: str) -> None:
     assert read_answer('better: second. {"score": 1, "better": "second"}', Score, names).better == "second"
 
 
+class Odd(BaseModel):
+    how: Literal["", "a", "a b", "v1", 1]
+
+
+def test_odd_choices_in_words_are_read_whole() -> None:
+    assert read_answer('how: a b. {"how": "a b"}', Odd, ["how"]).how == "a b"
+    assert read_answer('how: why not? {"how": "a b"}', Odd, ["how"]).how == "a b"
+    with pytest.raises(UnclearAnswerError, match="in words"):
+        read_answer('how: v1. {"how": 1}', Odd, ["how"])
+
+
 def test_an_answer_of_very_many_keys_is_read_at_once() -> None:
     begun = perf_counter()
     keys = ", ".join(f'"{key}": 1' for key in range(25_000))
