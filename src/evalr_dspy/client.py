@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import dspy
 
-from evalr.errors import InputError
+from evalr.errors import InputError, error_words
+from evalr.input_fields import without_lone_surrogates
+from evalr.quoting import safe_text
 
 CONNECTION = frozenset(
     {
@@ -27,6 +30,17 @@ CONNECTION = frozenset(
     }
 )
 """Settings of a client that say how a model is reached, and change no answer; some are secret."""
+
+
+PUBLIC = frozenset({"api_base", "api_version", "base_url", "model_list", "rollout_id", "timeout"})
+"""Those of them that are no secrets."""
+
+KEY_ENDINGS = ("_KEY", "_TOKEN", "_SECRET")
+"""How the names of variables end in which clients look for keys."""
+
+SHORTEST_SECRET = 8
+
+LONGEST_ERROR = 500
 
 
 class Heard(NamedTuple):
@@ -79,6 +93,25 @@ def settings(lm: dspy.BaseLM) -> dict[str, Any]:
     """What changes a model's answers, beside its name."""
     own = {name: value for name, value in lm.kwargs.items() if name not in CONNECTION and value is not None}
     return {"model_type": lm.model_type, **own}
+
+
+def words(error: Exception, lm: dspy.BaseLM) -> str:
+    """What an error says, without keys and cut: some servers send back all that they were sent."""
+    text = without_lone_surrogates(error_words(error))
+    for secret in sorted(set(_secrets(lm)), key=len, reverse=True):
+        text = text.replace(secret, "(secret)")
+    return safe_text(text, longest=LONGEST_ERROR)
+
+
+def _secrets(lm: dspy.BaseLM) -> Iterator[str]:
+    """The keys that a client may have sent: those that it was given, and those that it may have found."""
+    given = [value for name, value in lm.kwargs.items() if name in CONNECTION - PUBLIC]
+    given += [value for name, value in os.environ.items() if name.upper().endswith(KEY_ENDINGS)]
+    for value in given:
+        for each in value.values() if isinstance(value, Mapping) else [value]:
+            bare = each.removeprefix("Bearer ").strip() if isinstance(each, str) else ""
+            if len(bare) >= SHORTEST_SECRET:
+                yield bare
 
 
 def _cost(entry: Mapping[str, Any]) -> float | None:

@@ -15,7 +15,7 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 
 from evalr.background import run_sync
-from evalr.errors import InputError, error_words
+from evalr.errors import InputError
 from evalr.evaluators import I
 from evalr.fields import verdict_fields
 from evalr.input_fields import without_lone_surrogates
@@ -34,8 +34,6 @@ from evalr_dspy.parsing import UnclearAnswerError
 from evalr_dspy.prices import price
 from evalr_dspy.prompt import VERSION, JudgeAdapter, UnreadAnswerError
 from evalr_dspy.signature import judge_signature, shown_names
-
-LONGEST_ERROR = 500
 
 ANSWER_TOKENS = 300
 """What an answer is expected to take, for limits."""
@@ -194,7 +192,7 @@ class DspyJudge(Generic[I, V]):
                 return Skip(gone, self.name, self.version, given.about())
             shown = self.shown(given)
         except Exception as error:  # noqa: BLE001  an input that cannot be read is this input's failure
-            return self._failure(given, _words(error), exception=error)
+            return self._failure(given, client.words(error, self.lm), exception=error)
         line = Line(self.lm, cache=self.cache)
         await PACE.turn()
         start = perf_counter()
@@ -206,7 +204,7 @@ class DspyJudge(Generic[I, V]):
         except Exception as error:  # noqa: BLE001  whatever the client raises is this input's failure
             answer = error
         latency, heard = perf_counter() - start, line.heard()
-        wrong = _wrong(answer, heard)
+        wrong = _wrong(answer, heard, self.lm)
         if wrong is not None:
             exception = answer if isinstance(answer, Exception) else None
             return self._failure(given, wrong, exception=exception, latency=latency, cost=heard.cost)
@@ -285,7 +283,7 @@ def _label(example: Example[Any]) -> dict[str, Any]:
     return fields
 
 
-def _wrong(answer: dict[str, Any] | Exception, heard: Heard) -> str | None:
+def _wrong(answer: dict[str, Any] | Exception, heard: Heard, lm: dspy.BaseLM) -> str | None:
     """Why an answer is no verdict."""
     if heard.cut_off:
         return "the model's answer was cut off at its limit of tokens: give the model a larger max_tokens"
@@ -295,9 +293,4 @@ def _wrong(answer: dict[str, Any] | Exception, heard: Heard) -> str | None:
         return str(answer)
     if isinstance(answer, AdapterParseError):
         return "the model's answer is empty"
-    return _words(answer) if isinstance(answer, Exception) else None
-
-
-def _words(error: Exception) -> str:
-    """What an error says, cut: some servers send back all that they were sent."""
-    return safe_text(without_lone_surrogates(error_words(error)), longest=LONGEST_ERROR)
+    return client.words(answer, lm) if isinstance(answer, Exception) else None

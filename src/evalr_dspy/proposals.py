@@ -9,8 +9,8 @@ from typing import Any
 import dspy
 from dspy.teleprompt.gepa import InstructionProposer
 
-from evalr.errors import error_words
 from evalr.quoting import safe_text
+from evalr_dspy import client
 
 GUIDANCE = """\
 The instruction is the rubric of a judge. Keep what it says of how to fill in the verdict. Write rules that hold for
@@ -48,7 +48,7 @@ class Proposals:
             with dspy.context(lm=self._lm, disable_history=True, send_stream=None):
                 found: dict[str, str] = self._proposer(candidate, reflective_dataset, components_to_update)
         except Exception as error:
-            self._failed(safe_text(error_words(error), longest=200))
+            self._failed(safe_text(client.words(error, self._lm), longest=200))
             raise
         if any(text != candidate[name] for name, text in found.items()):
             self.made += 1

@@ -182,6 +182,20 @@ def test_a_server_that_sends_back_what_it_was_sent_does_not_put_it_into_a_log(mo
     assert failure.error.isprintable()
 
 
+def test_a_server_that_sends_back_keys_does_not_put_them_into_a_log(
+    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTHER_API_KEY", "sk-of-the-environment")
+    said = "no such key: sk-given-in-code, sk-of-the-environment"
+    model_server.script = lambda asked, n: Answer(status=401, message=said)
+    address = f"http://127.0.0.1:{model_server.port}/v1"
+    lm = dspy.LM("openai/gpt-4o-mini", api_base=address, api_key="sk-given-in-code")
+    failure = judged(DspyJudge(TaskCompletion, inputs=Transcript, lm=lm))
+    assert isinstance(failure, Failure)
+    assert "no such key" in failure.error
+    assert "sk-" not in failure.error
+
+
 @pytest.mark.parametrize("answer", [f"```json\n{GOOD}\n```", f"Here is my verdict:\n{GOOD}\nIt was close."])
 def test_fences_and_prose_around_an_answer_do_not_matter(answer: str, model_server: ModelServer) -> None:
     model_server.script = lambda asked, n: answer

@@ -60,6 +60,10 @@ class ReadTimeout(TimeoutException):
     pass
 
 
+class LMServerError(Exception):
+    """As dspy has it where a gateway says "overloaded" in the body of a 200: without a status."""
+
+
 class APIConnectionError(Exception):
     pass
 
@@ -130,6 +134,7 @@ def test_statuses_that_pass_are_tried_again(status: int, kind: str, make: Any) -
         (ssl.SSLEOFError(), "transient"),
         (ssl.SSLCertVerificationError("bad"), "permanent"),
         (APIConnectionError(), "transient"),
+        (LMServerError("overloaded"), "throttled"),
         (caused(RuntimeError("wrapped"), HTTPStatusError(503)), "throttled"),
         (caused(RuntimeError("wrapped"), caused(ValueError(), ConnectionResetError())), "transient"),
         (ExceptionGroup("both", [ConnectionResetError(), HTTPStatusError(429)]), "throttled"),

@@ -54,7 +54,17 @@ _TRANSIENT_NAMES = (
 )
 _TRANSIENT_ERRNO = frozenset(getattr(errno, name) for name in _TRANSIENT_NAMES.split(" ") if hasattr(errno, name))
 
-_TIMEOUT_NAMES = frozenset({"TimeoutException", "APITimeoutError", "Timeout", "ServerTimeoutError"})
+_TIMEOUT_NAMES = frozenset(
+    {
+        "APITimeoutError",
+        "LMRateLimitError",  # this and the next two where a gateway says so in the body of a 200
+        "LMServerError",
+        "LMTimeoutError",
+        "ServerTimeoutError",
+        "Timeout",
+        "TimeoutException",
+    }
+)
 _CONNECTION_NAMES = frozenset(
     {
         "APIConnectionError",
