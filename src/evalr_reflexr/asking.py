@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from os import PathLike
 from typing import Any, get_args
@@ -75,7 +75,9 @@ def rule_runs(
                 yield until_end(run, chain[0].workspace, found.ends)
 
     wanted = Wanted(tenant, workspace, of_runs)
-    return log_of(path, items, wanted, strict=strict, straight=partial(runs_straight, wanted=wanted, role=role))
+    settings = {"tenant": tenant, "workspace": workspace, "roles": roles}
+    straight = partial(runs_straight, wanted=wanted, role=role)
+    return log_of(path, items, wanted, strict=strict, settings=settings, straight=straight)
 
 
 def runs_straight(
@@ -107,6 +109,7 @@ def _of_chains(
     starts: Matcher,
     *,
     strict: bool,
+    settings: Mapping[str, Any],
 ) -> Log:
     """A log of what one makes of each eligible chain."""
 
@@ -116,7 +119,7 @@ def _of_chains(
                 log.records += 1
                 yield until_end(make(chain), chain[0].workspace, found.ends)
 
-    return log_of(path, items, wanted, strict=strict)
+    return log_of(path, items, wanted, strict=strict, settings=settings)
 
 
 def chains(
@@ -158,7 +161,9 @@ def chains(
     role = role_reader(roles)
     make = partial(chain_of, resolves=resolving, reopens=reopening, role=role)
     wanted = Wanted(tenant, workspace, types, named_events(first, resolving, reopening, reopens))
-    return _of_chains(path, make, wanted, first, strict=strict)
+    settings: dict[str, Any] = {"tenant": tenant, "workspace": workspace, "roles": roles}
+    settings |= {"starts": starts, "resolves": resolves, "reopens": reopens}
+    return _of_chains(path, make, wanted, first, strict=strict, settings=settings)
 
 
 def named_events(starts: Matcher, resolves: Matcher, reopens: Matcher, asked: Matches) -> dict[str, Matcher]:
@@ -201,7 +206,8 @@ def chain_sessions(
     """
     rules = session_rules(resolves, proposes, decides, ref, roles, failures=failures)
     wanted = Wanted(tenant, workspace, every_type)
-    return _of_chains(path, rules.session, wanted, starts_of(starts), strict=strict)
+    settings = {"tenant": tenant, "workspace": workspace, "roles": roles, "starts": starts, **rules.settings}
+    return _of_chains(path, rules.session, wanted, starts_of(starts), strict=strict, settings=settings)
 
 
 def session_rules(
@@ -260,7 +266,9 @@ def chain_transcripts(
     """
     rules = session_rules(resolves, proposes, decides, ref, roles, failures=failures)
     make = partial(transcript_of, rules=rules, words=words)
-    return _of_chains(path, make, Wanted(tenant, workspace, every_type), starts_of(starts), strict=strict)
+    wanted = Wanted(tenant, workspace, every_type)
+    settings = {"tenant": tenant, "workspace": workspace, "roles": roles, "starts": starts, **rules.settings}
+    return _of_chains(path, make, wanted, starts_of(starts), strict=strict, settings=settings)
 
 
 def artifact_histories(
@@ -312,7 +320,9 @@ def artifact_histories(
                 yield until_end(history, of_artifact[0].workspace, found.ends)
 
     wanted = Wanted(tenant, workspace, lambda type_name: not is_own(type_name))
-    return log_of(path, items, wanted, strict=strict, chain=_Artifacts(rules))
+    settings: dict[str, Any] = {"tenant": tenant, "workspace": workspace, "roles": roles, "artifact": artifact}
+    settings |= {"text": text, "proposes": proposes, "accepts": accepts, "ref": ref}
+    return log_of(path, items, wanted, strict=strict, settings=settings, chain=_Artifacts(rules))
 
 
 class _Artifacts:
@@ -377,4 +387,7 @@ def feedback(
         for chain in found.chains:
             yield from feedback_in(chain, wanted, rules=rules, role=role, log=log)
 
-    return log_of(path, items, Wanted(tenant, workspace, every_type), strict=strict, holds_results=True)
+    settings: dict[str, Any] = {"tenant": tenant, "workspace": workspace, "roles": roles, "measure": wanted.measure}
+    settings |= {"feedback_type": feedback_type, "targets": targets, "givers": whose, "latest": latest}
+    every = Wanted(tenant, workspace, every_type)
+    return log_of(path, items, every, strict=strict, settings=settings, holds_results=True)

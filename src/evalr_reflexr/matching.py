@@ -39,6 +39,7 @@ class Matcher:
                     f"{name}={match!r} names no events: give a type such as 'oncall:incident.resolved', fields such as "
                     "{'status': 'closed'}, or a function of an envelope"
                 )
+        self.given = tuple(matches)
         self.texts = tuple(match for match in matches if isinstance(match, str))
         self._fields = tuple(dict(match) for match in matches if isinstance(match, Mapping))
         self._functions = tuple(match for match in matches if callable(match))

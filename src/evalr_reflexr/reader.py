@@ -183,4 +183,6 @@ def read(
                 yield rules.session(chain)
 
     straight = partial(runs_straight, wanted=Wanted(tenant, workspace, of_runs), role=role)
-    return log_of(path, items, wanted, strict=strict, holds_results=bool(labels), straight=straight)
+    settings: dict[str, Any] = {"tenant": tenant, "workspace": workspace, "roles": roles, **rules.settings}
+    settings |= {"starts": ("*",) if any_start else starts, "reopens": reopens, "feedback": choices, "compat": compat}
+    return log_of(path, items, wanted, strict=strict, settings=settings, holds_results=bool(labels), straight=straight)

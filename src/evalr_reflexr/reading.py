@@ -80,6 +80,7 @@ def log_of(
     wanted: Wanted | Callable[[NeededLog], Wanted],
     *,
     strict: bool,
+    settings: Mapping[str, Any],
     holds_results: bool = False,
     chain: Callable[[Envelope], str | None] | None = None,
     straight: Callable[[Store, NeededLog, Any], Collection[type[Input]]] | None = None,
@@ -91,6 +92,7 @@ def log_of(
         items: makes them.
         wanted: what is read; a function where that depends on what is needed.
         strict: see `Log`.
+        settings: see `Log`; those that nobody chose need not be among them.
         holds_results: see `Log`.
         chain: what envelopes are put together by, where it is not their chain; those for which it is None are left out.
         straight: the fast way, for a report.
@@ -108,6 +110,7 @@ def log_of(
         read,
         strict=strict,
         holds_results=holds_results,
+        settings=settings,
         straight=None if straight is None else partial(straight, store),
     )
     return found

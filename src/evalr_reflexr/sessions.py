@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from evalr.inputs import Activity, Role, Session
 from evalr_reflexr.envelopes import Actor, Envelope
@@ -39,6 +40,13 @@ class SessionRules:
     ) -> None:
         self._resolves, self._proposes, self._decides = resolves, proposes, decides
         self._ref, self._role, self._failures = ref, role, failures
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Its choices, as reports repeat them."""
+        matchers = {"resolves": self._resolves, "proposes": self._proposes, "decides": self._decides}
+        given = {name: matcher.given for name, matcher in matchers.items()}
+        return {**given, "ref": self._ref, "failures": self._failures}
 
     def role_of(self, envelope: Envelope) -> Role:
         """Who did it."""

@@ -114,6 +114,7 @@ class Log:
         noun: what a record is called.
         cluster: the key to cluster by where nobody names one; None for a result's user, or what it is a part of.
         holds_results: whether logs of its kind can hold verdicts, so that a report says where there are none.
+        settings: the reader's own that decide what is read, defaults included, as a report repeats them; no secrets.
 
     Attributes:
         records: how many records were seen so far. Each was yielded or is in `left_out`.
@@ -134,6 +135,7 @@ class Log:
     noun: str = "record"
     cluster: str | None = None
     holds_results: bool = True
+    settings: Mapping[str, Any] = field(default_factory=dict)
     records: int = field(default=0, init=False)
     derived: int = field(default=0, init=False)
     left_out: LeftOut = field(default_factory=LeftOut, init=False)

@@ -112,6 +112,7 @@ class Report:
         read_earlier: inputs that were read at a time of their own, before `now`.
         records: of the log, as its reader counts them; `noun` is what one is called.
         notes: on how it was read, as its reader says.
+        log_settings: what its reader was told, and the defaults beside that, as far as the reader says.
         left_out: what the reader skipped, with places.
         not_counted: what it read and the report did not count: outside the period, without a time, later, duplicate.
         unknown_fields: as the reader says.
@@ -142,6 +143,7 @@ class Report:
     records: int
     noun: str
     notes: tuple[str, ...]
+    log_settings: Mapping[str, Any]
     left_out: LeftOut
     not_counted: Mapping[str, int]
     unknown_fields: Mapping[str, int]
@@ -202,6 +204,7 @@ class Report:
                 "records": self.records,
                 "noun": self.noun,
                 "notes": list(self.notes),
+                "settings": {name: _plain(value) for name, value in self.log_settings.items()},
                 "inputs": dict(self.inputs),
                 "results": self.results,
                 "users": self.users,
@@ -324,6 +327,7 @@ def report(
         records=records,
         noun="record" if source is None else source.noun,
         notes=() if source is None else tuple(source.notes),
+        log_settings={} if source is None else source.settings,
         left_out=LeftOut() if source is None else source.left_out,
         not_counted=dict(reading.left_out),
         unknown_fields={} if source is None else dict(source.unknown_fields),
@@ -537,4 +541,12 @@ def _advice(measure: Measure, reading: Reading, log: Log | None) -> str:
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    return window_words(value) if isinstance(value, timedelta) else value
+    if isinstance(value, timedelta):
+        return window_words(value)
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(each) for each in value]
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return getattr(value, "__name__", type(value).__name__)
