@@ -51,6 +51,8 @@ class Formatter:
     def __post_init__(self) -> None:
         if not isinstance(self.budget, int) or isinstance(self.budget, bool) or self.budget < SMALLEST_BUDGET:
             raise InputError(f"budget={self.budget!r} must be a whole number of tokens, at least {SMALLEST_BUDGET}")
+        if not isinstance(self.target, str | None):
+            raise InputError(f"target={self.target!r} must be the name of a field or an attribute")
 
     @property
     def version(self) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import dspy
+from pydantic import BaseModel, ValidationError
 
 from evalr.errors import InputError
 from evalr.labels.lines import Types, example_fields, example_of, input_type_named, verdict_type_named
@@ -18,6 +19,25 @@ from evalr_dspy.judge import DspyJudge
 
 FORMAT = "evalr judge"
 VERSION = 1
+
+
+class _State(BaseModel):
+    """What a file says of a judge, whoever wrote or changed it."""
+
+    input_type: str
+    verdict_type: str
+    lm: dict[str, Any]
+    name: str
+    instructions: str
+    fields: list[str]
+    budget: int
+    target: str | None
+    cache: bool
+    demos: list[dict[str, Any]]
+    trained_on: list[tuple[str, str | None, str | None, str]] = []
+
+
+_AS_THEY_ARE = ("name", "instructions", "fields", "budget", "target", "cache", "trained_on")
 
 
 def save(judge: DspyJudge[Any, Any], path: str | os.PathLike[str]) -> None:
@@ -54,39 +74,39 @@ def load(
     """Read a judge; see `DspyJudge.load`."""
     place = Path(path)
     state = _read(place)
-    try:
-        input_type = input_type_named(state["input_type"], inputs)
-        found = _verdict_type(state["verdict_type"], verdict_type)
-        types = Types(input_type, found)
-        return DspyJudge(
-            found,
-            inputs=input_type,
-            lm=_lm(state["lm"]) if lm is None else lm,
-            name=state["name"],
-            instructions=state["instructions"],
-            demos=[example_of(fields, types) for fields in state["demos"]],
-            fields=state["fields"],
-            budget=state["budget"],
-            target=state["target"],
-            cache=state["cache"],
-            trained_on=[tuple(subject) for subject in state.get("trained_on", ())],
-        )
-    except KeyError as error:
-        raise InputError(f"{place} is no whole saved judge: it lacks {error}") from None
+    input_type = input_type_named(state.input_type, inputs)
+    found = _verdict_type(state.verdict_type, verdict_type)
+    types = Types(input_type, found)
+    return DspyJudge(
+        found,
+        inputs=input_type,
+        lm=_lm(state.lm) if lm is None else lm,
+        demos=[example_of(fields, types) for fields in state.demos],
+        **{name: getattr(state, name) for name in _AS_THEY_ARE},
+    )
 
 
-def _read(place: Path) -> dict[str, Any]:
+def _read(place: Path) -> _State:
     try:
         state = json.loads(place.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{place} cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise InputError(f"{place} is no saved judge: {error}") from None
+    except RecursionError:
+        raise InputError(f"{place} is no saved judge: it is nested too deeply") from None
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise InputError(f"{place} is no saved judge")
     if state.get("format_version") != VERSION:
         raise InputError(f"{place} is a judge saved by another version of evalr: save it again with this one")
-    return state
+    try:
+        # Strictly, but for tuples, which JSON has no word for.
+        return _State.model_validate_json(json.dumps(state), strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        name = ".".join(map(str, first["loc"]))
+        wrong = f"it lacks {name!r}" if first["type"] == "missing" else f"{safe_text(name)}: {safe_text(first['msg'])}"
+        raise InputError(f"{place} is no whole saved judge: {wrong}") from None
 
 
 def _verdict_type(name: str, given: type[Any] | None) -> type[Any]:

@@ -106,6 +106,36 @@ def test_what_is_no_saved_judge_is_refused(text: str, why: str, tmp_path: Path) 
         DspyJudge.load(tmp_path / "nothing.json")
 
 
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"name": 5},
+        {"verdict_type": []},
+        {"input_type": {}},
+        {"instructions": ["x"]},
+        {"fields": None},
+        {"fields": [["turns"]]},
+        {"budget": "16000"},
+        {"target": 1},
+        {"cache": "no"},
+        {"trained_on": {}},
+        {"trained_on": [["transcript", None, None, 1]]},
+        {"demos": [1]},
+        {"lm": "gpt"},
+        {"lm": {"model": 5}},
+    ],
+)
+def test_a_saved_judge_that_somebody_broke_is_refused_by_name(edit: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "judge.json"
+    completion_judge(lm=LM, demos=[DEMO]).save(path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | edit))
+    with pytest.raises(InputError, match=next(iter(edit)) if "lm" not in edit else "lm|model"):
+        DspyJudge.load(path)
+    path.write_text("[" * 100_000)
+    with pytest.raises(InputError, match="no saved judge"):
+        DspyJudge.load(path)
+
+
 def test_a_saved_judge_is_readable(tmp_path: Path) -> None:
     completion_judge(lm=LM, demos=[DEMO]).save(tmp_path / "judge.json")
     state = json.loads((tmp_path / "judge.json").read_text())

@@ -201,9 +201,9 @@ def input_type_named(name: object, given: type[Input] | None) -> type[Input]:
     for kind in found:
         found += kind.__subclasses__()
     known = {kind.__name__: kind for kind in found[1:]}
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise InputError(f"inputs of type {safe_text(str(name))!r} are not known here: pass input_type=")
-    return known[str(name)]
+    return known[name]
 
 
 def verdict_type_named(name: object, given: type[BaseModel] | None) -> type[BaseModel] | None:
@@ -215,9 +215,9 @@ def verdict_type_named(name: object, given: type[BaseModel] | None) -> type[Base
     if name is None or given is not None:
         return given if given is None or name is None else _same(name, given, "verdict_type")
     known = measured_types()
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise InputError(f"verdicts of type {safe_text(str(name))!r} are of no installed measure: pass verdict_type=")
-    return known[str(name)]
+    return known[name]
 
 
 def _same(name: object, given: type[M], option: str) -> type[M]:
