@@ -23,7 +23,7 @@ ENTRY_POINTS = [
     for name, target in targets.items()
 ]
 PUBLIC_MODULES = ["evalr", "evalr.measures", "evalr.logs", "evalr.labels", "evalr.bulk", "evalr.runs", "evalr.testing"]
-DOORS = ["evalr.dspy", "evalr.reflexio", "evalr.reflexr"]
+DOORS = ["evalr.dspy", "evalr.reflexio", "evalr.reflexr", "evalr.tracepass"]
 """Public too, and each may need an extra."""
 
 PUBLISHED = ["src", "docs", "benchmarks", "examples", "requirements", ".ci"]
