@@ -622,8 +622,8 @@ class LearningUse(Input):
         return super().about()._replace(attributes={**self.attributes, **own})
 
     def unjudgeable(self) -> str | None:
-        """That the learning's text is gone, where it is."""
-        return "the text of the learning is gone" if self.learning is None else None
+        """That the learning's text is gone, where it is; a blank one says no more than none."""
+        return "the text of the learning is gone" if self.learning is None or not self.learning.strip() else None
 
     @model_validator(mode="after")
     def _named_by_what_it_is(self) -> LearningUse:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections import Counter
 from fractions import Fraction
 from itertools import permutations
@@ -149,6 +150,27 @@ def test_coefficients_are_those_of_their_definitions(rows: list[tuple[int | None
     assert found.kappa.value == pytest.approx(float((agreed - by_chance) / (1 - by_chance)), abs=1e-12)
     product = (a + b) * (a + c) * (b + d) * (c + d)
     assert found.mcc.value == pytest.approx((a * d - b * c) / math.sqrt(product), abs=1e-12)
+
+
+def test_an_answer_that_is_never_agreed_on_does_not_make_kappa_certain() -> None:
+    found = verdict_agreement([(None, True, True)] * 58 + [(None, True, False), (None, False, True)])
+    for part in (found.kappa, found.mcc):
+        assert part.value == pytest.approx(-1 / 59)
+        low, high = limits(part.interval)
+        assert low <= -0.03 < 0.4 < high  # two judges of whom 1 in 50 is failed may agree by half, and not once in 60
+
+
+def test_kappas_limits_hold_where_a_failure_is_rare() -> None:
+    draw = random.Random(11)
+    held = runs = 0
+    for _ in range(300):
+        rows = [(None, draw.random() < 0.95, draw.random() < 0.95) for _ in range(60)]
+        found = verdict_agreement(rows).kappa
+        if found.value is not None:
+            low, high = limits(found.interval)
+            runs += 1
+            held += low <= 0 <= high  # of two who say it by themselves
+    assert held / runs > 0.93
 
 
 def test_raters_who_never_vary_have_no_kappa_and_an_ac1() -> None:

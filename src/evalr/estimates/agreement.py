@@ -34,7 +34,7 @@ from evalr.estimates.chance_corrected import (
 )
 from evalr.estimates.compare import Difference
 from evalr.estimates.contest import paired_difference
-from evalr.estimates.interval import NOTHING_COUNTED, no_interval, tail
+from evalr.estimates.interval import NOTHING_COUNTED, Interval, no_interval, tail
 from evalr.estimates.judged import Part
 from evalr.estimates.mean import mean_interval
 from evalr.estimates.rate import rate_interval
@@ -163,8 +163,9 @@ def verdict_agreement(
     """Each row is (cluster, judge's verdict, people's), either None where there is none.
 
     Shares have the intervals of rates (`rate_interval`); kappa (Cohen 1960), AC1 (Gwet 2008) and MCC (Matthews 1975)
-    those of `coefficient_interval`. Kappa and MCC are None where one of the two always says the same. Raises InputError
-    for a level outside 0..1.
+    those of `coefficient_interval`. Kappa and MCC are None where one of the two always says the same; where both are
+    never agreed that it is a yes, or a no, their limits also hold those with half a pair more of each combination (the
+    composition is ours). Raises InputError for a level outside 0..1.
     """
     tail(level)
     known, unlabelled, unjudged = _paired(rows)
@@ -179,6 +180,17 @@ def verdict_agreement(
     def part(found: Coefficient | None, method: str, reason: str) -> Part:
         return _coefficient(found, clusters, level, method, reason if pairs else NOTHING_COUNTED)
 
+    def sparse(measured: Callable[[Sequence[tuple[int, int]]], Coefficient | None], method: str) -> Part:
+        found = part(measured(pairs), method, ONE_ANSWER)
+        if found.value is None or (counts[0, 0] and counts[1, 1]):
+            return found
+        # A kind of answer that the two never agree on leaves no trace of how far they do: half a pair of each
+        # combination is what is not known of it. The name of a cluster of its own is one that no caller has.
+        padded = measured([*pairs, *pairs, *_COMBINATIONS])
+        parts = [*clusters, *clusters, *(object() for _ in _COMBINATIONS)]
+        wider = _coefficient(padded, parts, level, method, ONE_ANSWER).interval
+        return Part(found.value, _hull(found.interval, wider))
+
     return VerdictAgreement(
         Confusion(counts[1, 1], counts[1, 0], counts[0, 1], counts[0, 0]),
         unlabelled,
@@ -186,9 +198,9 @@ def verdict_agreement(
         share(lambda i, j: i == j),
         share(lambda i, j: i == 1, lambda i, j: j == 1),
         share(lambda i, j: i == 0, lambda i, j: j == 0),
-        part(kappa(pairs, _TWO), "kappa", ONE_ANSWER),
+        sparse(lambda each: kappa(each, _TWO), "kappa"),
         part(gwet(items, _TWO), "ac1", NO_PAIRS),
-        part(matthews(pairs), "mcc", ONE_ANSWER),
+        sparse(matthews, "mcc"),
     )
 
 
@@ -383,6 +395,7 @@ def optional_agreement(
 # --- rows ----------------------------------------------------------------------------------------------------------
 
 _TWO: Weights = ((1.0, 0.0), (0.0, 1.0))
+_COMBINATIONS = ((0, 0), (0, 1), (1, 0), (1, 1))
 _GWET: dict[Metric, WeightName] = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"}
 
 
@@ -468,6 +481,13 @@ def _mean(rows: Iterable[tuple[Hashable, Exact, int]], level: float) -> Part:
     moments = _moments(rows)
     interval = mean_interval(moments, level=level, bounds=(0, 1))
     return Part(None if moments.ratio is None else float(moments.ratio), interval)
+
+
+def _hull(one: Interval, other: Interval) -> Interval:
+    """An interval that holds two of them."""
+    if one.low is None or one.high is None or other.low is None or other.high is None:
+        return one
+    return one._replace(low=min(one.low, other.low), high=max(one.high, other.high))
 
 
 def _coefficient(
