@@ -199,9 +199,18 @@ def everything(path: Path) -> int:
     return compat(path)
 
 
+def answers(path: Path) -> int:
+    """Everything that `impact` says: both arms in six measures, trends, shadow answers, learnings, the newest, health."""
+    from evalr.reflexio import impact
+
+    found = impact(path, arms="experiment:exp-1")
+    return 4 * found.health.published
+
+
 WAYS: dict[str, Callable[[Path], int]] = {
     "scan": scan,
     "figures": figures,
+    "answers": answers,
     "sessions": sessions,
     "inputs": inputs,
     "compat": compat,

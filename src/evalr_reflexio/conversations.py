@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from evalr.inputs import Activity, Exchange, LearningUse, Session, Side, ToolCall, Transcript, Turn
@@ -170,9 +170,13 @@ def cited_of(row: InteractionRow, learning: Reference) -> bool | None:
     """Whether an answer says that it used a learning; None where answers do not say."""
     if row.citations is None:
         return None
-    # Older releases cite a user's playbook as a playbook.
-    older = learning.kind == "user_playbook" and Reference("playbook", learning.id) in row.citations
-    return older or learning in row.citations
+    return is_cited(learning, row.citations)
+
+
+def is_cited(learning: Reference, citations: Collection[Reference]) -> bool:
+    """Whether a learning is among those cited. Older releases cite a user's playbook as a playbook."""
+    older = learning.kind == "user_playbook" and Reference("playbook", learning.id) in citations
+    return older or learning in citations
 
 
 def learning_id_of(interaction: int | None, learning: Reference) -> str:

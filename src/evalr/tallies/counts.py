@@ -33,6 +33,16 @@ class Counts:
         counts._loose = loose
         return counts
 
+    @classmethod
+    def of_columns(
+        cls, y: Sequence[Exact], m: Sequence[Exact], rows: Sequence[int], numbering: Numbering, loose: Moments
+    ) -> Counts:
+        """Counts of sums that are there already, those of each cluster at its number; what is at 0 is `loose`."""
+        counts = cls()
+        counts._y, counts._m, counts._rows = [0, *y[1:]], [0, *m[1:]], [0, *rows[1:]]
+        counts._numbering, counts._loose = numbering, loose
+        return counts
+
     def share(self, numbering: Numbering) -> None:
         """Number clusters so: for cells that have no rows yet."""
         self._numbering = numbering

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import repeat
 from typing import NamedTuple
@@ -63,6 +63,19 @@ class Outcomes:
         self._numbering = Numbering()
         self.rows = [0] * KINDS
         """How many comparisons of each kind, whatever they weigh."""
+
+    @classmethod
+    def of_columns(cls, columns: Mapping[tuple[int, int], Sequence[int]], numbering: Numbering) -> Outcomes:
+        """Comparisons counted already, by (ending, position): those of each cluster at its number, none at 0."""
+        outcomes = cls()
+        size = max((len(column) for column in columns.values()), default=0)
+        outcomes._sums = [[0] * size for _ in range(KINDS)]
+        for (ending, position), column in columns.items():
+            kind = 3 * position + ending
+            outcomes._sums[kind][: len(column)] = column
+            outcomes.rows[kind] = sum(column)
+        outcomes._numbering = numbering
+        return outcomes
 
     def share(self, numbering: Numbering) -> None:
         """Number clusters so: for cells that have no rows yet."""

@@ -10,10 +10,11 @@ from evalr.estimates.estimate import Estimate, Trend
 from evalr.estimates.lift import MISMATCH, UNEVEN, Allocation, Lift
 from evalr.estimates.sample_ratio import coverage_by_arm, sample_ratio
 from evalr.measures.session_outcome import turns_to_resolution
+from evalr.tallies.tally import Entry
 from evalr_reflexio.answers.arm_sums import ArmSums
 from evalr_reflexio.answers.asked import Asked
 from evalr_reflexio.answers.buckets import success_trend
-from evalr_reflexio.answers.feeding import pooled, tally_of
+from evalr_reflexio.answers.feeding import BY_ARM, tally_of
 from evalr_reflexio.answers.measured import JUDGED, TURNS, computed_by, summaries
 from evalr_reflexio.arms import ArmCounts, Arms, ExperimentArms
 from evalr_reflexio.assigning import CONTROL, HOLDOUT
@@ -144,37 +145,42 @@ class ArmsAnswer:
 
 
 class Members(NamedTuple):
-    """Which users, or sessions, are in which arm: bits by arm, of those published and of those evaluated."""
+    """Which users are in which arms: for each, by its number, the bits of its arms with a published session."""
 
-    published: Mapping[int, int]
-    evaluated: Mapping[int, int]
+    published: Sequence[int]
+    evaluated: Sequence[int]
+    """The same of sessions that are evaluated, too."""
     bits: Mapping[str | None, int]
 
+    def users(self, arm: str | None) -> int:
+        """How many users have a published session in an arm."""
+        bit = self.bits[arm]
+        return sum(1 for bits in self.published if bits & bit)
 
-def arm_answers(
-    sums: Mapping[str | None, ArmSums], members: Members, asked: Asked, judge: tuple[str, str]
-) -> dict[str | None, ArmAnswer]:
-    """Each arm by itself."""
-    return {
-        arm: arm_answer(each, sum(bool(bits & members.bits[arm]) for bits in members.published.values()), asked, judge)
-        for arm, each in sums.items()
+
+Entries = Mapping[str, Entry[Any]]
+"""What each summary has counted, by its name."""
+
+
+def arm_answer(
+    sums: ArmSums,
+    entries: Entries,
+    users: int,
+    asked: Asked,
+    judge: tuple[str, str],
+    *,
+    parts: Sequence[ArmSums] | None = None,
+) -> ArmAnswer:
+    """One arm by itself; or several as one, made of `parts`."""
+    tallies = {
+        name: tally_of(summary, {None: entries[name]}, given_by=_given_by(name, asked, judge))
+        for name, summary in summaries(asked).items()
     }
-
-
-def arm_answer(sums: ArmSums, users: int, asked: Asked, judge: tuple[str, str]) -> ArmAnswer:
-    """One arm by itself."""
-    found = {}
-    median = turns_to_resolution.estimate([], level=asked.level)
-    for name, summary in summaries(asked).items():
-        tally = _tally(name, {None: sums}, asked, judge)
-        whole = pooled(summary, tally)
-        found[name] = summary.estimate(whole, level=asked.level)
-        if name == TURNS:
-            median = turns_to_resolution.estimate(whole, level=asked.level)
+    found = {name: summary.estimate(tallies[name], level=asked.level) for name, summary in summaries(asked).items()}
     return ArmAnswer(
         measures=found,
-        turns_median=median,
-        trend=success_trend(sums, asked.bucket, asked.level, judge),
+        turns_median=turns_to_resolution.estimate(tallies[TURNS], level=asked.level),
+        trend=success_trend([sums] if parts is None else parts, asked.bucket, asked.level, judge),
         coverage=Coverage(sums.evaluated, sums.published),
         users=users,
         evaluation_only=sums.evaluation_only,
@@ -182,12 +188,8 @@ def arm_answer(sums: ArmSums, users: int, asked: Asked, judge: tuple[str, str]) 
     )
 
 
-def _tally(name: str, sums: Mapping[str | None, ArmSums], asked: Asked, judge: tuple[str, str]) -> Any:
-    entries = {arm: each.entries[name] for arm, each in sums.items()}
-    judged = name in JUDGED
-    flags = {arm: each.flags for arm, each in sums.items()} if judged else None
-    given_by = judge if judged else computed_by(name, asked)
-    return tally_of(summaries(asked)[name], entries, given_by=given_by, flags=flags)
+def _given_by(name: str, asked: Asked, judge: tuple[str, str]) -> tuple[str, str]:
+    return judge if name in JUDGED else computed_by(name, asked)
 
 
 def pairs_of(arms: Arms) -> list[tuple[str, str]]:
@@ -199,6 +201,7 @@ def pairs_of(arms: Arms) -> list[tuple[str, str]]:
 
 def compared(
     sums: Mapping[str | None, ArmSums],
+    entries: Mapping[str | None, Entries],
     members: Members,
     arms: Arms,
     asked: Asked,
@@ -207,7 +210,15 @@ def compared(
     randomised: bool,
 ) -> tuple[ArmPair, ...]:
     """Each arm against the control, in everything that is measured."""
-    tallies = {name: _tally(name, sums, asked, judge) for name in summaries(asked)}
+    tallies = {
+        name: tally_of(
+            summary,
+            {arm: each[name] for arm, each in entries.items()},
+            by=BY_ARM,
+            given_by=_given_by(name, asked, judge),
+        )
+        for name, summary in summaries(asked).items()
+    }
     found = []
     for treatment, control in pairs_of(arms):
         allocation = _allocation((treatment, control), members, sums, arms, asked)
@@ -235,12 +246,12 @@ def _allocation(
         assigned, evaluated = dict.fromkeys(pair, 0), dict.fromkeys(pair, 0)
         of_bits = {members.bits[arm]: arm for arm in pair}
         named = sum(bit for arm, bit in members.bits.items() if arm is not None)
-        for user, bits in members.published.items():
+        for bits, judged in zip(members.published, members.evaluated, strict=True):
             arm = of_bits.get(bits & named)
             if arm is not None:
                 assigned[arm] += 1
-                evaluated[arm] += bool(members.evaluated.get(user, 0) & bits & named)
-            else:
+                evaluated[arm] += bool(judged & bits)
+            elif bits:
                 several += (bits & named).bit_count() > 1
     else:
         assigned = {arm: sums[arm].published for arm in pair}

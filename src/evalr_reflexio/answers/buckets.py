@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
-from datetime import timedelta
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -17,43 +15,48 @@ from evalr.tallies.numbering import OWN, Numbering
 from evalr.tallies.tally import Entry, Tally
 from evalr_reflexio.answers.arm_sums import ArmSums
 from evalr_reflexio.answers.asked import Bucket, date_of
-from evalr_reflexio.answers.feeding import add_hit, entry_of
+from evalr_reflexio.answers.feeding import alone, of_singles
+
+Sums = dict[int, dict[int, int]]
+"""By bucket, then by the number of the user: sessions, and above bit 32 those that succeeded."""
+
+_SUCCESS = 1 << 32
 
 
 @lru_cache(maxsize=4096)
 def name_of_bucket(day: int, bucket: Bucket) -> str:
     """The name of the bucket that a day is in, as `Trend`s have it."""
+    return bucket_words(date_of(_first_day(day, bucket)), bucket)
+
+
+@lru_cache(maxsize=4096)
+def _first_day(day: int, bucket: Bucket) -> int:
     date = date_of(day)
     if bucket == "week":
-        date -= timedelta(days=date.weekday())
-    elif bucket == "month":
-        date = date.replace(day=1)
-    return bucket_words(date, bucket)
+        return day - date.weekday()
+    return day - (date - date.replace(day=1)).days if bucket == "month" else day
 
 
-def success_trend(sums: ArmSums, bucket: Bucket, level: float, given_by: tuple[str, str]) -> Trend:
-    """The success rate of an arm over time."""
-    places: dict[str, list[int]] = {}
-    for place, day in enumerate(sums.days):
-        places.setdefault(name_of_bucket(day, bucket), []).append(place)
+def success_trend(parts: Iterable[ArmSums], bucket: Bucket, level: float, given_by: tuple[str, str]) -> Trend:
+    """The success rate of one arm, or of several together, over time."""
+    buckets: Sums = {}
+    numbering = Numbering()
+    for sums in parts:
+        numbering = sums.numbering
+        days: dict[int, dict[int, int]] = {}
+        for day in set(sums.days):
+            days[day] = buckets.setdefault(_first_day(day, bucket), {})
+        for user, day, success in zip(sums.users, sums.days, sums.successes, strict=True):
+            users = days[day]
+            users[user] = users.get(user, 0) + (_SUCCESS + 1 if success else 1)
     found = {}
-    keys = sums.numbering.keys
-    for name, members in places.items():  # one bucket at a time, so that a year of them takes no more room than one
-        entry = entry_of(Counts, Numbering())
-        for place in members:
-            user = sums.users[place]
-            add_hit(entry, bool(sums.successes[place]), None if user == OWN else keys[user])
-        found[name] = success_rate.estimate(alone(success_rate, entry, given_by), level=level)
+    for day, users in buckets.items():
+        own_hits, own = divmod(users.pop(OWN, 0), _SUCCESS)
+        rows = ((numbering.keys[user], *divmod(both, _SUCCESS)) for user, both in users.items())
+        entry = Entry(Counts.of_sums(rows, of_singles(own_hits, own, own)))
+        entry.results = entry.counted = sum(both % _SUCCESS for both in users.values()) + own
+        found[name_of_bucket(day, bucket)] = success_rate.estimate(alone(success_rate, entry, given_by), level=level)
     return in_order(bucket, found, success_rate, level)
-
-
-def alone(summary: Summary[Any], entry: Entry[Any], given_by: tuple[str, str] | None = None) -> Tally[Any]:
-    """The tally of one entry, all of whose verdicts are by one evaluator and version where these are given."""
-    if given_by is not None:
-        entry.versions = Counter({given_by: entry.results})
-    tally: Tally[Any] = Tally(summary.reads())
-    tally.entries[None] = entry
-    return tally
 
 
 def in_order(bucket: Bucket, found: Mapping[str, Estimate], summary: Summary[Any], level: float) -> Trend:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from evalr.tallies.numbering import OWN, Numbering
 from evalr_reflexio.answers.arm_sums import ArmSums
 from evalr_reflexio.answers.asked import Asked
 from evalr_reflexio.answers.customers import CustomerSums
+from evalr_reflexio.answers.feeding import ByUser
 from evalr_reflexio.answers.health import HealthSums
 from evalr_reflexio.answers.learnings import LearningSums
 from evalr_reflexio.answers.newest import Newest
-from evalr_reflexio.answers.recent import RecentOutcome, recent_outcome
+from evalr_reflexio.answers.recent import Recent
 from evalr_reflexio.answers.shadows import ShadowSums
 from evalr_reflexio.arms import ArmCounts, ArmReading, Arms, ExperimentArms, computed_arm
 from evalr_reflexio.config import Config
-from evalr_reflexio.rows import InteractionRow, OutcomeRow, SessionRecord
+from evalr_reflexio.rows import InteractionRow, OutcomeRow, Reference, SessionRecord
 
 NO_ARMS = ArmReading(None)
 
@@ -51,12 +52,12 @@ class Gathering:
         labels: list[str | None] = [None] if arms is None else [*arms.labels, None]
         self.sums: dict[str | None, ArmSums] = {label: ArmSums(self.numbering) for label in labels}
         self.bits: Mapping[str | None, int] = {label: 1 << place for place, label in enumerate(labels)}
-        self.published: dict[int, int] = {}
-        self.evaluated: dict[int, int] = {}
+        self.members_of = ByUser(2)
+        self._computed: dict[int, str | None] = {}
         self.arm_counts = ArmCounts()
         self.shadows = ShadowSums(asked, shadow_version, controls, self.numbering)
         self.learnings = LearningSums(self.numbering)
-        self.recent: Newest[RecentOutcome] = Newest(asked.newest)
+        self.recent: Newest[Recent] = Newest(asked.newest)
         self.customers = CustomerSums()
         self.health = HealthSums()
         self.judged_in_experiment = self.attributed = 0
@@ -74,12 +75,12 @@ class Gathering:
             self._count(record, reading, judged, user)
         elif began is not None:
             self.health.outside += 1
+            for turn in record.interactions:
+                if turn.shadow_content:
+                    self._see_shadow(turn)
         turns: dict[int, InteractionRow] = {}
         if record.shadow_verdicts or record.learning_verdicts:
             turns = {turn.interaction_id: turn for turn in record.interactions}
-        for turn in record.interactions:
-            if turn.shadow_content and turn.role == "agent" and self.asked.takes_in(turn.at):
-                self.shadows.with_shadow += 1
         if record.shadow_verdicts:
             self.shadows.see(record, turns, arm, self.asked)
         if record.learning_verdicts:
@@ -96,41 +97,89 @@ class Gathering:
                 found = row
         return found
 
+    def could_be_given(self, arm: str | None) -> bool:
+        """Whether answers of an arm could have been given learnings."""
+        return self.arms is None or (arm is not None and arm not in self.controls)
+
     def _count(self, record: SessionRecord, reading: ArmReading, judged: OutcomeRow | None, user: int) -> None:
-        arm = reading.arm
-        sums = self.sums[arm]
-        bit = self.bits[arm]
-        if record.requests:
-            sums.publish(record, self.asked)
-            self.published[user] = self.published.get(user, 0) | bit
+        arm, requests = reading.arm, record.requests
+        sums, members = self.sums[arm], self.members_of
+        if user >= members.size:
+            members.reach(user)
+        if requests:
+            sums.published += 1
+            members.columns[0][user] |= self.bits[arm]
+            if requests[0].evaluation_only:
+                sums.evaluation_only += 1
             if self.arms is not None:
-                self._count_arm(record, reading, self.arms)
-            if not record.interactions:
-                self.health.without_turns += 1
+                self._count_arm(record, reading, self.arms, user)
             if record.grading is not None:
                 self.health.gradings[record.grading.status] += 1
                 self.health.failed_chunks += record.grading.failed_chunks
         if judged is not None:
-            at = record.requests[0].at if record.requests else judged.at
-            knows = self.knows_corrections and bool(judged.user)
-            sums.judge(record, judged, at, knows_corrections=knows)
-            if record.requests:
-                self.evaluated[user] = self.evaluated.get(user, 0) | bit
+            at = requests[0].at if requests else judged.at
+            corrections = judged.corrections if self.knows_corrections and judged.user else None
+            sums.judge(record, judged, user, at, corrections)
+            if requests:
+                sums.evaluated += 1
+                members.columns[1][user] |= self.bits[arm]
             else:
                 self.health.gone += 1
             self._count_attributed(at, arm)
-            outcome = recent_outcome(record, judged, at, arm, knows_corrections=knows)
-            self.recent.add(at, judged.result_id, outcome)
+            recent = (record.user, record.first, judged, at, arm, corrections)
+            self.recent.add(at, judged.result_id, recent)
         if len(record.outcomes) > (judged is not None):
             self._count_others(record, judged)
-        could_be_given = arm is not None and arm not in self.controls if self.arms is not None else True
-        success = None if judged is None else judged.success
-        self.learnings.given(record, success, user, could_be_given=could_be_given)
+        if record.interactions:
+            self._speak(record, arm, None if judged is None else judged.success, user)
+        elif requests:
+            self.health.without_turns += 1
 
-    def _count_arm(self, record: SessionRecord, reading: ArmReading, arms: Arms) -> None:
+    def _speak(self, record: SessionRecord, arm: str | None, success: bool | None, user: int) -> None:
+        """Count what a session's turns say: tokens, how it was left, and the learnings that its answers were given."""
+        sums = self.sums[arm]
+        tokens: int | None = 0
+        last_word = answered = None
+        now, learnings = self.asked.now, self.learnings
+        given: set[Reference] = set()
+        cited: set[Reference] = set()
+        for turn in record.interactions:
+            if turn.at > now:
+                break
+            if turn.role == "agent":
+                last_word, answered = turn.at, None
+                tokens = None if tokens is None or turn.tokens is None else tokens + turn.tokens
+            elif answered is None and turn.role == "person":
+                answered = turn.at
+            if turn.shadow_content:
+                self._see_shadow(turn)
+            if turn.citations:
+                cited.update(turn.citations)
+            if turn.learnings:
+                learnings.give(turn.learnings, turn.citations or ())
+                given.update(turn.learnings)
+        # As `measure_drop_off` says it of sessions without proposals and ends, which Reflexio's logs do not have.
+        if last_word is None:
+            sums.speak(user, tokens, 0.0, ended=True)
+        elif answered is None:
+            sums.speak(user, tokens, (now - last_word).total_seconds(), ended=False)
+        else:
+            sums.speak(user, tokens, (answered - last_word).total_seconds(), ended=True)
+        if given or cited:
+            could_be_given = self.could_be_given(arm)
+            learnings.end(given, cited, success, user, could_be_given=could_be_given)
+
+    def _see_shadow(self, turn: InteractionRow) -> None:
+        """Count an answer with another one beside it, by when it was given."""
+        if turn.role == "agent" and self.asked.takes_in(turn.at):
+            self.shadows.with_shadow += 1
+
+    def _count_arm(self, record: SessionRecord, reading: ArmReading, arms: Arms, user: int) -> None:
         self.arm_counts.see(reading)
-        if reading.arm is not None:
-            computed = computed_arm(record, arms, org=self.config.org)
+        if reading.arm is not None and isinstance(arms, ExperimentArms):
+            if user not in self._computed:
+                self._computed[user] = computed_arm(record, arms, org=self.config.org)
+            computed = self._computed[user]
             if computed is not None:
                 self.arm_counts.check(record, reading.arm, computed)
 
@@ -155,9 +204,10 @@ class Gathering:
         for arm, sums in self.sums.items():
             sums.merge(other.sums[arm])
         numbers = self.numbering.of(other.numbering)
-        for mine, theirs in ((self.published, other.published), (self.evaluated, other.evaluated)):
-            for user, bits in theirs.items():
-                mine[numbers[user]] = mine.get(numbers[user], 0) | bits
+        self.members_of.reach(max(numbers, default=0))
+        for mine, theirs in zip(self.members_of.columns, other.members_of.columns, strict=True):
+            for number, bits in zip(numbers, theirs, strict=False):
+                mine[number] |= bits
         self.arm_counts.merge(other.arm_counts)
         self.shadows.merge(other.shadows)
         self.learnings.merge(other.learnings)
@@ -167,7 +217,7 @@ class Gathering:
         self.judged_in_experiment += other.judged_in_experiment
         self.attributed += other.attributed
 
-    def members(self) -> tuple[dict[int, int], dict[int, int]]:
-        """Users by the arms that they are in, those published and those evaluated, without those that have no name."""
-        published = {user: bits for user, bits in self.published.items() if user != OWN}
-        return published, {user: bits for user, bits in self.evaluated.items() if user != OWN}
+    def members(self) -> tuple[Sequence[int], Sequence[int]]:
+        """The bits of each user's arms, by those published and those evaluated, without those who have no name."""
+        published, evaluated = self.members_of.columns
+        return published[OWN + 1 :], evaluated[OWN + 1 :]

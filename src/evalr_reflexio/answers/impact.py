@@ -18,9 +18,9 @@ from evalr_reflexio.answers.arm_answer import (
     ArmAnswer,
     ArmsAnswer,
     Coverage,
+    Entries,
     Members,
     arm_answer,
-    arm_answers,
     compared,
     untagged_of,
 )
@@ -30,7 +30,8 @@ from evalr_reflexio.answers.customers import CustomerAnswer
 from evalr_reflexio.answers.gathering import Gathering
 from evalr_reflexio.answers.health import Health
 from evalr_reflexio.answers.learnings import LearningAnswer
-from evalr_reflexio.answers.recent import RecentOutcome, by_request_source
+from evalr_reflexio.answers.measured import SUCCESS
+from evalr_reflexio.answers.recent import RecentOutcome, by_request_source, recent_outcome
 from evalr_reflexio.answers.shadows import ShadowAnswer
 from evalr_reflexio.arms import Arms, ExperimentArms, arms_of
 from evalr_reflexio.config import Config
@@ -304,11 +305,11 @@ def answers_of(
     """What a pass comes to; `sound` are reasons for which the account leaves out what nothing is wrong with."""
     asked, arms = gathering.asked, gathering.arms
     judge = (gathering.evaluator, UNVERSIONED)
-    published, evaluated = gathering.members()
-    members = Members(published, evaluated, gathering.bits)
+    members = Members(*gathering.members(), gathering.bits)
     everyone = ArmSums(gathering.numbering)
     for sums in gathering.sums.values():
         everyone.merge(sums)
+    entries = {arm: sums.entries() for arm, sums in gathering.sums.items()}
     return Impact(
         path=store.path,
         org=store.org or gathering.config.org,
@@ -320,11 +321,11 @@ def answers_of(
         bucket=asked.bucket,
         turns=asked.turns,
         window=asked.window,
-        everyone=arm_answer(everyone, len(published), asked, judge),
-        arms=None if arms is None else _arms(gathering, arms, members, judge, randomised=randomised),
+        everyone=arm_answer(everyone, everyone.entries(), sum(map(bool, members.published)), asked, judge),
+        arms=None if arms is None else _arms(gathering, arms, entries, members, judge, randomised=randomised),
         shadow=_shadow(gathering),
         learnings=_learnings(gathering, judge),
-        recent=tuple(gathering.recent),
+        recent=tuple(recent_outcome(*each) for each in gathering.recent),
         recent_of=gathering.recent.seen,
         customers=_customers(gathering),
         health=_health(gathering, everyone, account, sound),
@@ -334,19 +335,23 @@ def answers_of(
 
 
 def _arms(
-    gathering: Gathering, arms: Arms, members: Members, judge: tuple[str, str], *, randomised: bool
+    gathering: Gathering,
+    arms: Arms,
+    entries: Mapping[str | None, Entries],
+    members: Members,
+    judge: tuple[str, str],
+    *,
+    randomised: bool,
 ) -> ArmsAnswer:
-    asked, sums = gathering.asked, gathering.sums
+    asked = gathering.asked
     by_chance = randomised or arms.randomised or isinstance(arms, ExperimentArms)
-    by_arm = arm_answers(sums, members, asked, judge)
-    none = sums[None]
-    if not none.published and not none.judged:
-        del by_arm[None]
+    there = {arm: sums for arm, sums in gathering.sums.items() if arm is not None or sums.published or sums.judged}
+    by_arm = {arm: arm_answer(sums, entries[arm], members.users(arm), asked, judge) for arm, sums in there.items()}
     return ArmsAnswer(
         name=arms.name,
         unit=arms.unit,
         randomised=by_chance,
-        pairs=compared(sums, members, arms, asked, judge, randomised=by_chance),
+        pairs=compared(gathering.sums, entries, members, arms, asked, judge, randomised=by_chance),
         by_arm=by_arm,
         attributed=Coverage(gathering.attributed, gathering.judged_in_experiment),
         **untagged_of(gathering.arm_counts),
@@ -364,7 +369,11 @@ def _learnings(gathering: Gathering, judge: tuple[str, str]) -> LearningAnswer |
     if not gathering.learnings.learnings and not gathering.learnings.left_out:
         return None
     among = "all sessions" if gathering.arms is None else "sessions in an arm with Reflexio"
-    return gathering.learnings.answer(gathering.asked, judge, among=among)
+    ended = ArmSums(gathering.numbering)
+    for arm, sums in gathering.sums.items():
+        if gathering.could_be_given(arm):
+            ended.merge(sums)
+    return gathering.learnings.answer(gathering.asked, ended.entries()[SUCCESS], judge, among=among)
 
 
 def _customers(gathering: Gathering) -> CustomerAnswer | None:

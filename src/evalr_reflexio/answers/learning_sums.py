@@ -21,12 +21,10 @@ from evalr.measures.learning import (
 )
 from evalr.measures.learning_folds import FoldedImpact
 from evalr.summaries import Contest, Rate, Summary
-from evalr.tallies.counts import Counts
 from evalr.tallies.numbering import Numbering
-from evalr.tallies.outcomes import LOSS, TIE, UNKNOWN_POSITION, WIN, Outcomes
+from evalr.tallies.outcomes import LOSS, TIE, UNKNOWN_POSITION, WIN
 from evalr.tallies.tally import Entry
-from evalr_reflexio.answers.buckets import alone
-from evalr_reflexio.answers.feeding import Cluster, add_ending, add_hit, entry_of
+from evalr_reflexio.answers.feeding import ByUser, alone, contest_entry, rate_entry
 from evalr_reflexio.rows import LearningRow
 from evalr_reflexio.stored import PARTIAL
 
@@ -88,43 +86,49 @@ class ImpactEstimates:
 
 
 class ImpactSums:
-    """Entries of what `ImpactEstimates` says."""
+    """What `ImpactEstimates` says, summed up by the number of the cluster: the user, or else the session."""
 
-    __slots__ = ("flags", "helped", "hurt", "mixed", "net", "relevant", "versions")
-
-    _ENTRIES = ("helped", "hurt", "mixed", "net", "relevant")
+    __slots__ = ("by_cluster", "flags", "numbering", "results", "versions")
 
     def __init__(self, numbering: Numbering) -> None:
+        self.numbering = numbering
+        self.by_cluster = ByUser(7)
+        self.results = 0
         self.versions: Counter[tuple[str, str]] = Counter()
         self.flags: Counter[str] = Counter()
-        self.relevant: Entry[Counts] = entry_of(Counts, numbering)
-        self.helped: Entry[Counts] = entry_of(Counts, numbering)
-        self.hurt: Entry[Counts] = entry_of(Counts, numbering)
-        self.mixed: Entry[Counts] = entry_of(Counts, numbering)
-        self.net: Entry[Outcomes] = entry_of(Outcomes, numbering)
 
     def add(
-        self, relevant: bool | None, impact: str | None, cluster: Cluster, given_by: tuple[str, str], *, partial: bool
+        self, relevant: bool | None, impact: str | None, cluster: int, given_by: tuple[str, str], *, partial: bool
     ) -> None:
         """Count one learning, or one response; `partial` where its grading did not finish."""
+        by_cluster = self.by_cluster
+        if cluster >= by_cluster.size:
+            by_cluster.reach(cluster)
+        uses, relevance_known, relevants, known, helped, hurt, mixed = by_cluster.columns
+        self.results += 1
         self.versions[given_by] += 1
         if partial:
             self.flags[PARTIAL] += 1
-        add_hit(self.relevant, relevant, cluster)
-        known = impact is not None
-        helped, hurt = impact == "positive", impact == "negative"
-        add_hit(self.helped, helped if known else None, cluster)
-        add_hit(self.hurt, hurt if known else None, cluster)
-        add_hit(self.mixed, impact == "mixed" if known else None, cluster)
-        ending = None if not known else WIN if helped else LOSS if hurt else TIE
-        add_ending(self.net, ending, UNKNOWN_POSITION, cluster)
+        uses[cluster] += 1
+        if relevant is not None:
+            relevance_known[cluster] += 1
+            if relevant:
+                relevants[cluster] += 1
+        if impact is not None:
+            known[cluster] += 1
+            if impact == "positive":
+                helped[cluster] += 1
+            elif impact == "negative":
+                hurt[cluster] += 1
+            elif impact == "mixed":
+                mixed[cluster] += 1
 
     def merge(self, other: ImpactSums) -> None:
         """Count what another has counted."""
+        self.results += other.results
         self.versions.update(other.versions)
         self.flags.update(other.flags)
-        for name in self._ENTRIES:
-            getattr(self, name).merge(getattr(other, name))
+        self.by_cluster.merge(other.by_cluster, self.numbering.of(other.numbering))
 
     def estimates(self, level: float, *, of_responses: bool) -> ImpactEstimates:
         """What they come to. Gradings of several versions are put together, and flagged."""
@@ -133,12 +137,25 @@ class ImpactSums:
             if of_responses
             else {"relevant": relevance_rate, "helped": positive_rate, "hurt": negative_rate, "net": net_impact}
         )
-        found = {}
+        entries, found = self._entries(), {}
         for name, summary in asked.items():
-            entry = getattr(self, name)
+            entry = entries[name]
             entry.versions, entry.flags = self.versions, self.flags
             found[name] = summary.estimate(alone(summary, entry), level=level, mix_versions=True)
         return ImpactEstimates(**found)
+
+    def _entries(self) -> dict[str, Entry[Any]]:
+        uses, relevance_known, relevants, known, helped, hurt, mixed = self.by_cluster.columns
+        neither = [all_ - up - down for all_, up, down in zip(known, helped, hurt, strict=True)]
+        endings = {(WIN, UNKNOWN_POSITION): helped, (LOSS, UNKNOWN_POSITION): hurt, (TIE, UNKNOWN_POSITION): neither}
+        numbering = self.numbering
+        return {
+            "relevant": rate_entry(relevants, relevance_known, uses, numbering),
+            "helped": rate_entry(helped, known, uses, numbering),
+            "hurt": rate_entry(hurt, known, uses, numbering),
+            "mixed": rate_entry(mixed, known, uses, numbering),
+            "net": contest_entry(endings, self.results, numbering),
+        }
 
 
 def folded(rows: Sequence[LearningRow]) -> tuple[bool | None, str | None]:

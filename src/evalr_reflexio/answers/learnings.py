@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,10 +15,9 @@ from evalr.tallies.moments import Moments
 from evalr.tallies.numbering import OWN, Numbering
 from evalr.tallies.tally import Entry
 from evalr_reflexio.answers.asked import Asked
-from evalr_reflexio.answers.buckets import alone
-from evalr_reflexio.answers.feeding import Cluster, add_hit, entry_of
+from evalr_reflexio.answers.feeding import alone, of_singles
 from evalr_reflexio.answers.learning_sums import ImpactEstimates, ImpactSums, folded
-from evalr_reflexio.conversations import CITED, SUPPLIED, cited_of
+from evalr_reflexio.conversations import CITED, SUPPLIED, cited_of, is_cited
 from evalr_reflexio.rows import InteractionRow, LearningRow, Reference, SessionRecord
 from evalr_reflexio.stored import LEARNING_JUDGE, UNVERSIONED
 
@@ -268,52 +267,53 @@ class LearningSums:
         self.diagnoses: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
         self.learnings: defaultdict[Reference, _One] = defaultdict(_One)
-        self.ended: Entry[Counts] = entry_of(Counts, numbering)
-        """Judged sessions in which learnings could have been given."""
 
-    def given(self, record: SessionRecord, success: bool | None, user: int, *, could_be_given: bool) -> None:
-        """Count the learnings that a session's answers were given, and those that they cite.
+    def give(self, given: Collection[Reference], cited: Collection[Reference]) -> None:
+        """Count the learnings that one answer was given, and which of them it cites."""
+        self.attached += len(given)
+        for learning in given:
+            one = self.learnings[learning]
+            one.uses += 1
+            if cited and is_cited(learning, cited):
+                one.cited += 1
+
+    def end(
+        self,
+        given: Collection[Reference],
+        cited: Collection[Reference],
+        success: bool | None,
+        user: int,
+        *,
+        could_be_given: bool,
+    ) -> None:
+        """Count how a session ended.
 
         Args:
-            record: the session.
+            given: the learnings that any of its answers was given.
+            cited: those that any of them cites.
             success: what its judge says; None where it has no verdict that counts.
             user: the number of its user.
             could_be_given: whether it is in an arm whose answers have learnings.
         """
-        given: set[Reference] = set()
-        cited: set[Reference] = set()
-        for turn in record.interactions:
-            if turn.learnings:
-                here = set(turn.learnings) if len(turn.learnings) > 1 else turn.learnings
-                self.attached += len(here)
-                given.update(here)
-                for learning in here:
-                    one = self.learnings[learning]
-                    one.uses += 1
-                    if turn.citations and cited_of(turn, learning):
-                        one.cited += 1
-            if turn.citations:
-                cited.update(turn.citations)
+        learnings = self.learnings
         for learning in given:
-            self.learnings[learning].sessions += 1
+            one = learnings[learning]
+            one.sessions += 1
+            if could_be_given and success is not None:
+                one.ended(user, success)
         if success is None:
             return
         for learning in cited:
             if success:
-                self.learnings[learning].successes_with += 1
+                learnings[learning].successes_with += 1
             else:
-                self.learnings[learning].failures_with += 1
-        if could_be_given:
-            add_hit(self.ended, success, record.user or None)
-            for learning in given:
-                self.learnings[learning].ended(user, success)
+                learnings[learning].failures_with += 1
 
     def see(self, record: SessionRecord, turns: Mapping[int, InteractionRow], asked: Asked) -> None:
         """Count the verdicts of one session."""
         rows = record.learning_verdicts
         last = {(row.interaction, row.kind, row.learning): row.result_id for row in rows}
-        user = record.user or None
-        cluster: Cluster = user if user is not None else (record.session,)
+        cluster = self.numbering.number(record.user or (record.session,))
         grading = record.grading
         version = UNVERSIONED if grading is None or grading.version is None else grading.version
         given_by, partial = (LEARNING_JUDGE, version), grading is not None and grading.status != "complete"
@@ -368,25 +368,25 @@ class LearningSums:
         self.judged += other.judged
         self.diagnoses.update(other.diagnoses)
         self.left_out.update(other.left_out)
-        self.ended.merge(other.ended)
         numbers = self.numbering.of(other.numbering)
         for learning, one in other.learnings.items():
             self.learnings[learning].merge(one, numbers)
 
     # -- what they come to --------------------------------------------------------------------------------------------
 
-    def answer(self, asked: Asked, judge: tuple[str, str], *, among: str) -> LearningAnswer:
+    def answer(self, asked: Asked, ended: Entry[Counts], judge: tuple[str, str], *, among: str) -> LearningAnswer:
         """What they come to.
 
         Args:
             asked: the level, and how many each list holds.
+            ended: the judged sessions in which learnings could have been given.
             judge: of sessions.
             among: what the sessions are called in which learnings could have been given.
         """
         whole = ImpactSums(self.numbering)
         for sums in self.by_use.values():
             whole.merge(sums)
-        every = _Everyone(self.ended, self.numbering, judge, asked, among)
+        every = _Everyone(ended, self.numbering, judge, asked, among)
         records: dict[Reference, LearningRecord] = {}
 
         def first(order: Any, wanted: Any) -> tuple[LearningRecord, ...]:
@@ -487,7 +487,7 @@ class _Everyone:
     def _with(self, with_it: Mapping[int, tuple[int, int]]) -> Entry[Counts]:
         hits, own = with_it.get(OWN, (0, 0))
         users = ((self._keys[user], y, m) for user, (y, m) in with_it.items() if user != OWN)
-        return _entry(Counts.of_sums(users, _of_singles(hits, own)), sum(m for _, m in with_it.values()))
+        return _entry(Counts.of_sums(users, of_singles(hits, own, own)), sum(m for _, m in with_it.values()))
 
     def _without(self, with_it: Mapping[int, tuple[int, int]]) -> Entry[Counts]:
         """All but those, without a look at the users who never had it: their sums stay as they are."""
@@ -499,7 +499,8 @@ class _Everyone:
                 all_y, all_m, _ = self._clusters[key]
                 if all_m > m:
                     left.append((key, all_y - y, all_m - m))
-        others = _less(_less(self._moments, Moments.of_clusters(touched)), _of_singles(*with_it.get(OWN, (0, 0))))
+        hits, own = with_it.get(OWN, (0, 0))
+        others = _less(_less(self._moments, Moments.of_clusters(touched)), of_singles(hits, own, own))
         return _entry(Counts.of_sums(left, others), self._sessions - sum(m for _, m in with_it.values()))
 
     def _estimate(self, entry: Entry[Counts]) -> Estimate:
@@ -512,11 +513,6 @@ def _entry(cells: Counts, sessions: int) -> Entry[Counts]:
     entry = Entry(cells)
     entry.results = entry.counted = sessions
     return entry
-
-
-def _of_singles(hits: int, rows: int) -> Moments:
-    """Sums over rows that are clusters of their own."""
-    return Moments(rows, rows, hits, rows, hits, hits, rows)
 
 
 def _less(whole: Moments, part: Moments) -> Moments:

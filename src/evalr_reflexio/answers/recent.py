@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from evalr_reflexio.conversations import NO_SOURCE
-from evalr_reflexio.rows import OutcomeRow, SessionRecord
+from evalr_reflexio.rows import OutcomeRow, RequestRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,21 +59,24 @@ class RecentOutcome:
         return plain | {"at": self.at.isoformat(), "tags": None if self.tags is None else list(self.tags)}
 
 
+Recent = tuple[str, RequestRow | None, OutcomeRow, datetime, str | None, int | None]
+"""What `recent_outcome` is made of, which most verdicts never are."""
+
+
 def recent_outcome(
-    record: SessionRecord, row: OutcomeRow, at: datetime, arm: str | None, *, knows_corrections: bool
+    user: str, first: RequestRow | None, row: OutcomeRow, at: datetime, arm: str | None, corrections: int | None
 ) -> RecentOutcome:
     """A verdict with what is known of its session."""
-    first = record.first
     return RecentOutcome(
-        user=record.user or None,
-        session=record.session,
+        user=user or None,
+        session=row.session,
         at=at,
         result_id=row.result_id,
         evaluator=row.evaluator,
         success=row.success,
         failure_type=None if row.success else row.failure_type,
         failure_reason=None if row.success else row.failure_reason,
-        corrections=row.corrections if knows_corrections else None,
+        corrections=corrections,
         turns=row.turns,
         escalated=row.escalated,
         tags=row.tags,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from evalr.estimates.contest_results import WinTest
 from evalr.estimates.estimate import Estimate, Trend
@@ -15,9 +16,9 @@ from evalr.measures.shadow import shadow_decided, shadow_net, shadow_wins
 from evalr.tallies.numbering import Numbering
 from evalr.tallies.outcomes import FIRST, LOSS, SECOND, TIE, WIN, Outcomes
 from evalr.tallies.tally import Entry
-from evalr_reflexio.answers.asked import Asked, day_of
-from evalr_reflexio.answers.buckets import alone, in_order, name_of_bucket
-from evalr_reflexio.answers.feeding import add_ending, entry_of, pooled, tally_of
+from evalr_reflexio.answers.asked import Asked, Bucket, day_of
+from evalr_reflexio.answers.buckets import in_order, name_of_bucket
+from evalr_reflexio.answers.feeding import BY_ARM, ByUser, alone, contest_entry, pooled, tally_of
 from evalr_reflexio.answers.newest import Newest
 from evalr_reflexio.rows import InteractionRow, SessionRecord, ShadowRow
 from evalr_reflexio.stored import SHADOW_JUDGE, treatment_side
@@ -122,28 +123,40 @@ class ShadowAnswer:
         }
 
 
-class ShadowSums:
-    """The verdicts on two answers, as one pass sums them up."""
+class _Seen(NamedTuple):
+    """One comparison as it is kept while it may be among the newest."""
 
-    __slots__ = ("_controls", "_version", "arms", "by_far", "days", "judged", "left_out", "lost", "newest", "numbering",
-                 "with_shadow")  # fmt: skip
+    row: ShadowRow
+    user: str
+    at: datetime
+    arm: str | None
+    ending: int
+    side: Side
+
+
+class ShadowSums:
+    """The verdicts on two answers, as one pass sums them up: by arm, and by the day for trends of any length."""
+
+    __slots__ = (
+        "_controls", "_version", "arms", "by_far", "days", "endings", "judged", "left_out", "lost", "newest",
+        "numbering", "users", "with_shadow",
+    )  # fmt: skip
 
     def __init__(self, asked: Asked, version: str | None, controls: tuple[str, ...], numbering: Numbering) -> None:
         self._version, self._controls, self.numbering = version, controls, numbering
-        self.days: dict[str, Entry[Outcomes]] = {}
-        self.arms: dict[str | None, Entry[Outcomes]] = {}
+        self.arms: dict[str | None, ByUser] = {}
+        self.days, self.users, self.endings = array("i"), array("i"), array("b")
         self.by_far: Counter[str] = Counter()
         self.with_shadow = self.judged = 0
         self.left_out: Counter[str] = Counter()
-        self.newest: Newest[Compared] = Newest(asked.listed)
-        self.lost: Newest[Compared] = Newest(asked.listed)
+        self.newest: Newest[_Seen] = Newest(asked.listed)
+        self.lost: Newest[_Seen] = Newest(asked.listed)
 
     def see(self, record: SessionRecord, turns: Mapping[int, InteractionRow], arm: str | None, asked: Asked) -> None:
         """Count the verdicts of one session."""
         rows = list(self._of_version(record.shadow_verdicts))
         last = {row.interaction: row.verdict_id for row in rows}
-        user = record.user or None
-        cluster: Any = user if user is not None else (record.session,)
+        cluster = self.numbering.number(record.user or (record.session,))
         side = treatment_side(asked.shadow, arm, self._controls)
         for row in rows:
             turn = None if row.interaction is None else turns.get(row.interaction)
@@ -155,7 +168,7 @@ class ShadowSums:
             elif side is None:
                 self.left_out[NO_ARM] += 1
             else:
-                self._count(row, side, at, arm, record, cluster, asked)
+                self._count(row, side, at, arm, record, cluster)
 
     def _of_version(self, rows: list[ShadowRow]) -> Iterator[ShadowRow]:
         for row in rows:
@@ -165,56 +178,36 @@ class ShadowSums:
                 self.left_out[OTHER_VERSION] += 1
 
     def _count(
-        self,
-        row: ShadowRow,
-        side: Side,
-        at: datetime,
-        arm: str | None,
-        record: SessionRecord,
-        cluster: Any,
-        asked: Asked,
+        self, row: ShadowRow, side: Side, at: datetime, arm: str | None, record: SessionRecord, cluster: int
     ) -> None:
         winner = row.winner
         ending = TIE if winner == "tie" else WIN if winner == side else LOSS
         position = FIRST if row.served_first == (side == "served") else SECOND
         self.judged += 1
-        bucket = name_of_bucket(day_of(at), asked.bucket)
-        day = self.days.get(bucket)
-        if day is None:
-            day = self.days[bucket] = entry_of(Outcomes, Numbering())
-        of_arm = self.arms.get(arm)
-        if of_arm is None:
-            of_arm = self.arms[arm] = entry_of(Outcomes, self.numbering)
-        add_ending(day, ending, position, cluster)
-        add_ending(of_arm, ending, position, cluster)
-        by_far = row.significant and ending != TIE
-        name = _ENDINGS[ending]
-        if by_far:
-            self.by_far[name] += 1
-        compared = Compared(
-            verdict_id=row.verdict_id,
-            interaction=row.interaction,
-            user=record.user or None,
-            session=record.session,
-            at=at,
-            arm=arm,
-            outcome=name,
-            by_far=by_far,
-            treatment=side,
-            served_first=row.served_first,
-            reason=row.reason,
-        )
-        self.newest.add(at, row.verdict_id, compared)
-        if by_far and ending == LOSS:
-            self.lost.add(at, row.verdict_id, compared)
+        sums = self.arms.get(arm)
+        if sums is None:
+            sums = self.arms[arm] = ByUser(len(_COLUMNS))
+        if cluster >= sums.size:
+            sums.reach(cluster)
+        sums.columns[_COLUMNS[ending, position]][cluster] += 1
+        self.days.append(day_of(at))
+        self.users.append(cluster)
+        self.endings.append(_COLUMNS[ending, position])
+        seen = _Seen(row, record.user, at, arm, ending, side)
+        self.newest.add(at, row.verdict_id, seen)
+        if row.significant and ending != TIE:
+            self.by_far[_ENDINGS[ending]] += 1
+            if ending == LOSS:
+                self.lost.add(at, row.verdict_id, seen)
 
     def merge(self, other: ShadowSums) -> None:
         """Count what another pass has counted, of other sessions."""
-        for mine, theirs, numbering in ((self.days, other.days, None), (self.arms, other.arms, self.numbering)):
-            for group, entry in theirs.items():
-                if group not in mine:
-                    mine[group] = entry_of(Outcomes, numbering or Numbering())  # type: ignore[index]
-                mine[group].merge(entry)  # type: ignore[index]
+        numbers = self.numbering.of(other.numbering)
+        for arm, sums in other.arms.items():
+            self.arms.setdefault(arm, ByUser(len(_COLUMNS))).merge(sums, numbers)
+        self.days.extend(other.days)
+        self.users.extend(map(numbers.__getitem__, other.users))
+        self.endings.extend(other.endings)
         self.by_far.update(other.by_far)
         self.left_out.update(other.left_out)
         self.with_shadow += other.with_shadow
@@ -224,28 +217,67 @@ class ShadowSums:
 
     def answer(self, asked: Asked, *, has_arms: bool) -> ShadowAnswer:
         """What they come to."""
-        given_by = (SHADOW_JUDGE, self._version or "unknown")
-        tally = tally_of(shadow_wins, self.arms, given_by=given_by)
-        whole = pooled(shadow_wins, tally)
-        tallies = {name: alone(shadow_wins, entry, given_by) for name, entry in self.days.items()}
-        trend = {name: shadow_wins.estimate(each, level=asked.level) for name, each in tallies.items()}
+        level, given_by = asked.level, (SHADOW_JUDGE, self._version or "unknown")
+        entries = {arm: self._entry(sums) for arm, sums in self.arms.items()}
+        tally = tally_of(shadow_wins, entries, by=BY_ARM, given_by=given_by)
+        whole = pooled(shadow_wins, entries)
         return ShadowAnswer(
-            wins=shadow_wins.estimate(whole, level=asked.level),
-            net=shadow_net.estimate(whole, level=asked.level),
-            decided=shadow_decided.estimate(whole, level=asked.level),
+            wins=shadow_wins.estimate(whole, level=level),
+            net=shadow_net.estimate(whole, level=level),
+            decided=shadow_decided.estimate(whole, level=level),
             test=shadow_wins.sign_test(whole),
             by_far={"wins": self.by_far["win"], "losses": self.by_far["loss"]},
-            trend=in_order(asked.bucket, trend, shadow_wins, asked.level),
-            arms=dict(shadow_wins.by(tally, "arm", level=asked.level)) if has_arms else {},
+            trend=self._trend(asked.bucket, level, given_by),
+            arms=dict(shadow_wins.by(tally, "arm", level=level)) if has_arms else {},
             which=asked.shadow,
             version=self._version,
             with_shadow=self.with_shadow,
             judged=self.judged,
-            recent=tuple(self.newest),
-            disagreements=tuple(self.lost),
+            recent=tuple(map(_compared, self.newest)),
+            disagreements=tuple(map(_compared, self.lost)),
             lost_by_far=self.lost.seen,
             left_out=dict(self.left_out),
         )
 
+    def _entry(self, sums: ByUser) -> Entry[Outcomes]:
+        columns = dict(zip(_COLUMNS, sums.columns, strict=True))
+        return contest_entry(columns, sum(map(sum, sums.columns)), self.numbering)
+
+    def _trend(self, bucket: Bucket, level: float, given_by: tuple[str, str]) -> Trend:
+        buckets: dict[str, Outcomes] = {}
+        keys, endings = self.numbering.keys, list(_COLUMNS)
+        for day, user, place in zip(self.days, self.users, self.endings, strict=True):
+            name = name_of_bucket(day, bucket)
+            cells = buckets.get(name)
+            if cells is None:
+                cells = buckets[name] = Outcomes()
+            cells.add(*endings[place], 1, keys[user])
+        found = {}
+        for name, cells in buckets.items():
+            entry = Entry(cells)
+            entry.results = entry.counted = sum(cells.rows)
+            found[name] = shadow_wins.estimate(alone(shadow_wins, entry, given_by), level=level)
+        return in_order(bucket, found, shadow_wins, level)
+
+
+def _compared(seen: _Seen) -> Compared:
+    row = seen.row
+    return Compared(
+        verdict_id=row.verdict_id,
+        interaction=row.interaction,
+        user=seen.user or None,
+        session=row.session,
+        at=seen.at,
+        arm=seen.arm,
+        outcome=_ENDINGS[seen.ending],
+        by_far=row.significant and seen.ending != TIE,
+        treatment=seen.side,
+        served_first=row.served_first,
+        reason=row.reason,
+    )
+
+
+_COLUMNS = {(ending, position): 2 * ending + position for ending in (WIN, TIE, LOSS) for position in (FIRST, SECOND)}
+"""Where the comparisons that ended so, shown there, are counted."""
 
 _ENDINGS = {WIN: "win", TIE: "tie", LOSS: "loss"}
