@@ -217,7 +217,11 @@ class ExperimentArms:
 
     def attributed(self, record: SessionRecord) -> RequestRow | None:
         """The request that says the arm: the first one that carries the experiment's id."""
-        return next((each for each in record.requests if each.experiment == self.experiment.id), None)
+        name = self.experiment.id
+        for each in record.requests:
+            if each.experiment == name:
+                return each
+        return None
 
     def read(self, record: SessionRecord) -> ArmReading:
         """The arm of one session."""

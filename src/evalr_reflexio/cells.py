@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final
 
 from pydantic_core import from_json
@@ -183,6 +184,24 @@ def tools_of(value: Any) -> Sequence[ToolUse]:
     return tools
 
 
+def citations_of(value: Any) -> Sequence[Reference]:
+    """The learnings that an answer cites, each once."""
+    return _known_citations(value) if type(value) is str else _citations(value)
+
+
+def learnings_of(value: Any) -> Sequence[Reference]:
+    """The learnings that an answer was given, each once."""
+    return _known_learnings(value) if type(value) is str else _learnings(value)
+
+
+def _citations(value: Any) -> Sequence[Reference]:
+    return references_of(value, "citations", "real_id", KINDS_OF_CITATION)
+
+
+def _learnings(value: Any) -> Sequence[Reference]:
+    return references_of(value, "retrieved_learnings", "learning_id", KINDS_OF_LEARNING)
+
+
 def references_of(value: Any, what: str, id_name: str, kinds: frozenset[str]) -> Sequence[Reference]:
     """The learnings that a turn names, each once."""
     found = _list(value, what)
@@ -196,7 +215,12 @@ def references_of(value: Any, what: str, id_name: str, kinds: frozenset[str]) ->
     for place, (kind, name) in enumerate(named):
         if type(name) is not str or not name:
             named[place] = Reference(kind, name_of(name, id_name))
-    return named if len(named) < 2 or len(set(named)) == len(named) else list(dict.fromkeys(named))
+    return tuple(named) if len(named) < 2 or len(set(named)) == len(named) else tuple(dict.fromkeys(named))
+
+
+# The answers of a session, and of many, are given the same few learnings: the text is then the same, too.
+_known_citations = lru_cache(maxsize=1024)(_citations)
+_known_learnings = lru_cache(maxsize=1024)(_learnings)
 
 
 def texts_of(value: Any, what: str) -> list[str] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
 from evalr.logs.reasons import Reason
@@ -10,18 +11,18 @@ from evalr.quoting import quoted
 from evalr_reflexio.cells import (
     ACTIONS,
     IMPACTS,
-    KINDS_OF_CITATION,
     KINDS_OF_LEARNING,
     NO_ACTION,
     ROLES,
+    citations_of,
     count_of,
     diagnosis_of,
     flag_of,
     instant,
     json_of,
+    learnings_of,
     metadata_of,
     name_of,
-    references_of,
     role_of,
     text_of,
     text_or_none,
@@ -123,17 +124,13 @@ def interaction_row(row: Sequence[Any], parts: Parts) -> InteractionRow:
             parts.fault(reason, f"interaction {interaction_id}")
     if citations is not None:
         try:
-            citations = () if citations == "[]" else references_of(citations, "citations", "real_id", KINDS_OF_CITATION)
+            citations = () if citations == "[]" else citations_of(citations)
         except Reason as reason:
             citations = None
             parts.fault(reason, f"interaction {interaction_id}")
     if learnings is not None:
         try:
-            learnings = (
-                ()
-                if learnings == "[]"
-                else references_of(learnings, "retrieved_learnings", "learning_id", KINDS_OF_LEARNING)
-            )
+            learnings = () if learnings == "[]" else learnings_of(learnings)
         except Reason as reason:
             learnings = None
             parts.fault(reason, f"interaction {interaction_id}")
@@ -147,11 +144,11 @@ def interaction_row(row: Sequence[Any], parts: Parts) -> InteractionRow:
         instant(at),
         role,
         raw_role,
-        content if type(content) is str else text_of(content),
-        shadow if type(shadow) is str else text_of(shadow),
+        "" if content is None else content if type(content) is str else text_of(content),
+        "" if shadow is None else shadow if type(shadow) is str else text_of(shadow),
         tokens,
         action,
-        expert if type(expert) is str else text_of(expert),
+        "" if expert is None else expert if type(expert) is str else text_of(expert),
         used,
         citations,
         learnings,
@@ -164,28 +161,44 @@ def outcome_row(row: Sequence[Any], parts: Parts) -> OutcomeRow:
         result_id, user, session, at, version, evaluator, success, failure_type, failure_reason, corrections, turns,
         escalated, tags, regular_vs_shadow, through, judged,
     ) = row  # fmt: skip
-    is_success = flag_of(success, "is_success")
+    # Cells are mostly what they should be, and then nothing is called: that takes half of the time.
+    is_success = True if success == 1 else False if success == 0 else flag_of(success, "is_success")
     if is_success is None:
         raise Reason("no is_success")
+    if corrections is not None and (type(corrections) is not int or corrections < 0):
+        corrections = count_of(corrections, "number_of_correction_per_session")
+    if turns is not None and (type(turns) is not int or turns < 0):
+        turns = count_of(turns, "user_turns_to_resolution")
     place = f"result {result_id}"
     return OutcomeRow(
-        whole_of(result_id, "result_id"),
-        text_of(user),
-        name_of(session, "session_id"),
+        result_id if type(result_id) is int else whole_of(result_id, "result_id"),
+        user if type(user) is str else text_of(user),
+        session if type(session) is str and session else name_of(session, "session_id"),
         instant(at),
-        text_of(version),
-        text_of(evaluator) or UNNAMED_EVALUATOR,
+        version if type(version) is str else text_of(version),
+        evaluator if type(evaluator) is str and evaluator else text_of(evaluator) or UNNAMED_EVALUATOR,
         is_success,
-        text_or_none(failure_type),
-        text_or_none(failure_reason),
-        count_of(corrections, "number_of_correction_per_session"),
-        count_of(turns, "user_turns_to_resolution"),
-        flag_of(escalated, "is_escalated"),
-        None if tags is None else parts.take(texts_of, tags, "tags", place=place),
-        text_or_none(regular_vs_shadow),
-        text_or_none(through),
+        None if failure_type is None else text_or_none(failure_type),
+        None if failure_reason is None else text_or_none(failure_reason),
+        corrections,
+        turns,
+        None if escalated is None else flag_of(escalated, "is_escalated"),
+        None if tags is None else parts.take(tags_of, tags, place=place),
+        None if regular_vs_shadow is None else text_or_none(regular_vs_shadow),
+        None if through is None else text_or_none(through),
         None if judged is None else parts.take(count_of, judged, "trajectory_interaction_count", place=place),
     )
+
+
+def tags_of(tags: Any) -> Sequence[str] | None:
+    """The tags of a verdict: few differ, so that most are known already."""
+    return _known_tags(tags) if type(tags) is str else texts_of(tags, "tags")
+
+
+@lru_cache(maxsize=1024)
+def _known_tags(tags: str) -> tuple[str, ...] | None:
+    found = texts_of(tags, "tags")
+    return None if found is None else tuple(found)
 
 
 def shadow_row(row: Sequence[Any], parts: Parts) -> ShadowRow:

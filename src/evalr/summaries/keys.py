@@ -126,7 +126,14 @@ def _itself(about: About, result: object) -> Hashable:
 def cluster_kinds(keys: Iterable[Hashable], own: int) -> Counter[str]:
     """How many clusters are users, parents, named by the caller, inputs judged again and again, or rows themselves."""
     kinds: Counter[str] = Counter(own=own)
-    kinds.update(map(_cluster_kind, keys))
+    users = 0
+    for key in keys:
+        if type(key) is str:  # as most are
+            users += 1
+        else:
+            kinds[_cluster_kind(key)] += 1
+    if users:
+        kinds["user"] += users
     return kinds
 
 

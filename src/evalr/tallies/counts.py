@@ -28,8 +28,15 @@ class Counts:
     def of_sums(cls, clusters: Iterable[tuple[Hashable, Exact, Exact]], loose: Moments) -> Counts:
         """Counts of clusters, each given as (key, sum of y, sum of m), and of rows that are clusters of their own."""
         counts = cls()
+        numbering, y_sums, m_sums, rows = counts._numbering, counts._y, counts._m, counts._rows
+        counts._reach(OWN)
         for key, y, m in clusters:
-            counts.add(y, m, key)
+            if numbering.number(key) == len(rows):
+                y_sums.append(y)
+                m_sums.append(m)
+                rows.append(1)
+            else:
+                counts.add(y, m, key)
         counts._loose = loose
         return counts
 

@@ -347,6 +347,12 @@ class LearningSums:
             one.negative_sessions += bool(found & {"negative", "excused"})
             one.qualifying_sessions += "negative" in found
         for judged in by_response.values():
+            if len(judged) == 1:  # as most are
+                row, use = judged[0]
+                self.responses.add(row.relevant, row.impact, cluster, given_by, partial=partial)
+                of_use = self._sums(self.responses_by_use, use)
+                of_use.add(row.relevant, row.impact, cluster, given_by, partial=partial)
+                continue
             self.responses.add(*folded([row for row, _ in judged]), cluster, given_by, partial=partial)
             for use in dict.fromkeys(use for _, use in judged):
                 of_use = self._sums(self.responses_by_use, use)
