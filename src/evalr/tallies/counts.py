@@ -28,14 +28,15 @@ class Counts:
     def of_sums(cls, clusters: Iterable[tuple[Hashable, Exact, Exact]], loose: Moments) -> Counts:
         """Counts of clusters, each given as (key, sum of y, sum of m), and of rows that are clusters of their own."""
         counts = cls()
-        numbering, y_sums, m_sums, rows = counts._numbering, counts._y, counts._m, counts._rows
-        counts._reach(OWN)
-        for key, y, m in clusters:
-            if numbering.number(key) == len(rows):
-                y_sums.append(y)
-                m_sums.append(m)
-                rows.append(1)
-            else:
+        given = list(clusters)
+        numbering = Numbering.of_keys([key for key, _, _ in given])
+        if numbering is not None:
+            counts._y = [0, *(y for _, y, _ in given)]
+            counts._m = [0, *(m for _, _, m in given)]
+            counts._rows = [0, *repeat(1, len(given))]
+            counts._numbering = numbering
+        else:
+            for key, y, m in given:
                 counts.add(y, m, key)
         counts._loose = loose
         return counts
@@ -122,8 +123,7 @@ class Counts:
 
     def moments(self) -> Moments:
         """The sums over clusters that estimates need."""
-        sums = zip(self._y, self._m, self._rows, strict=True)
-        return self._loose.merge(Moments.of_clusters(each for each in sums if each[2]))
+        return self._loose.merge(Moments.of_columns(self._y, self._m, self._rows))
 
     def shared_with(self, other: Counts) -> SharedMoments:
         """The sums over the clusters that have rows here and there."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from itertools import compress
+from operator import mul, not_
 from typing import NamedTuple
 
 from evalr.errors import InputError
@@ -42,6 +44,25 @@ class Moments(NamedTuple):
     yy: Exact = 0
     ym: Exact = 0
     mm: Exact = 0
+
+    @classmethod
+    def of_columns(cls, y: Sequence[Exact], m: Sequence[Exact], rows: Sequence[int]) -> Moments:
+        """The same of clusters given as columns, a place for each: many times as fast for a million of them.
+
+        Raises InputError as `of_clusters` does.
+        """
+        nothing = m.count(0)
+        if min(m, default=0) < 0 or (nothing and any(compress(y, map(not_, m)))):
+            return cls.of_clusters(zip(y, m, rows, strict=True))
+        return cls(
+            len(m) - nothing,
+            sum(rows),
+            sum(y),
+            sum(m),
+            sum(map(mul, y, y)),
+            sum(map(mul, y, m)),
+            sum(map(mul, m, m)),
+        )
 
     @classmethod
     def of_clusters(cls, sums: Iterable[tuple[Exact, Exact, int]]) -> Moments:

@@ -26,6 +26,17 @@ class Numbering:
         self.numbers: dict[Hashable | None, int] = {None: OWN}
         self._translated: tuple[ref[Numbering], array[int]] | None = None
 
+    @classmethod
+    def of_keys(cls, keys: list[Hashable]) -> Numbering | None:
+        """These clusters by their places, from 1; None where one is there twice, or is None."""
+        numbers: dict[Hashable | None, int] = dict(zip(keys, range(1, len(keys) + 1), strict=True))
+        if len(numbers) < len(keys) or None in numbers:
+            return None
+        found = cls()
+        found.keys += keys
+        found.numbers |= numbers
+        return found
+
     def number(self, key: Hashable | None) -> int:
         """The number of a cluster, the next one for a new cluster."""
         number = self.numbers.get(key)

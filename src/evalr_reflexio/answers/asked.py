@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Literal, get_args
 
 from evalr.errors import InputError
@@ -87,8 +87,8 @@ def share_of(text: str) -> float:
 
 
 def day_of(at: datetime) -> int:
-    """The day in UTC, counted from 1970."""
-    return at.astimezone(UTC).toordinal() - _FIRST_DAY
+    """The day of a time in UTC, counted from 1970."""
+    return at.toordinal() - _FIRST_DAY
 
 
 def date_of(day: int) -> date:

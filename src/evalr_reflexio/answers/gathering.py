@@ -91,11 +91,10 @@ class Gathering:
 
     def _judged(self, record: SessionRecord) -> OutcomeRow | None:
         """The verdict that counts: the last one by the judge."""
-        found = None
-        for row in record.outcomes:
+        for row in reversed(record.outcomes):
             if row.evaluator == self.evaluator:
-                found = row
-        return found
+                return row
+        return None
 
     def could_be_given(self, arm: str | None) -> bool:
         """Whether answers of an arm could have been given learnings."""
