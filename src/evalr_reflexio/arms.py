@@ -228,9 +228,13 @@ class ExperimentArms:
         request = self.attributed(record)
         if request is None:
             return ArmReading(None, IN_NO_EXPERIMENT if record.requests else NO_REQUEST)
-        if request.experiment_arm in (TREATMENT, HOLDOUT):
-            return ArmReading(request.experiment_arm)
+        found = _OF_EXPERIMENT.get(request.experiment_arm)
+        if found is not None:
+            return found
         return ArmReading(None, NO_ARM, quoted(request.experiment_arm or ""))
+
+
+_OF_EXPERIMENT: Mapping[str | None, ArmReading] = {arm: ArmReading(arm) for arm in (TREATMENT, HOLDOUT)}
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from evalr.inputs import Activity, Exchange, LearningUse, Session, Side, ToolCall, Transcript, Turn
@@ -126,7 +127,12 @@ def user_turns_of(record: SessionRecord, row: OutcomeRow) -> int | None:
     if not record.interactions:
         return None
     seen = record.interactions if row.judged_interactions is None else record.interactions[: row.judged_interactions]
-    return sum(each.raw_role.lower() not in _NO_PERSON for each in seen)
+    return sum([_counts_as_person(each.raw_role) for each in seen])
+
+
+@lru_cache(maxsize=256)
+def _counts_as_person(raw_role: str) -> bool:
+    return raw_role.lower() not in _NO_PERSON
 
 
 def is_exchange(row: InteractionRow) -> bool:

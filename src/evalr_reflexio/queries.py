@@ -15,7 +15,7 @@ from evalr_reflexio.tables import FIELDS, IDENTITY, INTERACTIONS, LEARNING_TABLE
 KEYS = 256
 """How many keys are asked for at a time."""
 
-_ROOMS = (1, 16, 64, KEYS)
+_ROOMS = (1, 16, 64, 128, KEYS)
 
 
 class Queries:

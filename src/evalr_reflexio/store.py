@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, islice
+from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -295,33 +296,41 @@ class Store:
         """Give sessions their interactions and verdicts. Returns how many interactions the log has of them."""
         if not batch:
             return 0
-        by_request = {request.request_id: record for record in batch for request in record.requests}
-        count = 0
-        if INTERACTIONS in self.columns:
-            for rows in self._queries.keyed(INTERACTIONS, "request_id", list(by_request)):
-                count += len(rows)
-                for row in rows:
-                    try:
-                        by_request[row[1]].interactions.append(interaction_row(row, parts))
-                    except Reason as reason:
-                        parts.fault(reason, f"interaction {row[0]}")
-            for record in batch:
-                if len(record.interactions) > 1:
-                    record.interactions.sort(key=_by_time)
+        count = self._add_turns(batch, parts) if INTERACTIONS in self.columns else 0
         by_key = {record.key: record for record in batch}
         sessions = list(dict.fromkeys(record.session for record in batch))
         for outcome in self._verdicts(OUTCOMES, sessions, outcome_row, parts, placed, list(by_key)):
-            owner = self._owner(outcome.user, outcome.session, outcome.at, by_key, parts)
-            _place(owner, "outcomes", outcome, outcome.result_id, placed[OUTCOMES])
+            owner = by_key.get((outcome.user, outcome.session))
+            if not outcome.user:
+                owner = self._owner(outcome.session, outcome.at, by_key, parts)
+            if owner is not None and placed[OUTCOMES].add(outcome.result_id):
+                owner.outcomes.append(outcome)
         self._place_shadows(batch, by_key, sessions, parts, placed)
         for learning in self._verdicts(LEARNINGS, sessions, learning_row, parts, placed):
             owner = by_key.get((learning.user, learning.session))
-            _place(owner, "learning_verdicts", learning, learning.result_id, placed[LEARNINGS])
+            if owner is not None and placed[LEARNINGS].add(learning.result_id):
+                owner.learning_verdicts.append(learning)
         for reported in self._verdicts(CUSTOMERS, sessions, customer_outcome_row, parts, placed):
             owner = by_key.get((reported.user, reported.session))
             if owner is not None and placed[CUSTOMERS].add(reported.outcome_id):
                 owner.customer_outcome = reported
         self._add_states(by_key)
+        return count
+
+    def _add_turns(self, batch: list[SessionRecord], parts: Parts) -> int:
+        """Give sessions their interactions. Returns how many the log has of them."""
+        by_request = {request.request_id: record for record in batch for request in record.requests}
+        count = 0
+        for rows in self._queries.keyed(INTERACTIONS, "request_id", list(by_request)):
+            count += len(rows)
+            for row in rows:
+                try:
+                    by_request[row[1]].interactions.append(interaction_row(row, parts))
+                except Reason as reason:
+                    parts.fault(reason, f"interaction {row[0]}")
+        for record in batch:
+            if len(record.interactions) > 1:
+                record.interactions.sort(key=_by_time)
         return count
 
     def _place_shadows(
@@ -341,25 +350,25 @@ class Store:
         for verdict in self._verdicts(SHADOWS, sessions, shadow_row, parts, placed):
             owner = None
             for record in of_session[verdict.session]:
-                if any(turn.interaction_id == verdict.interaction for turn in record.interactions):
-                    owner = record
+                for turn in record.interactions:
+                    if turn.interaction_id == verdict.interaction:
+                        owner = record
             if owner is None and verdict.session not in self._sessions_of_several():
                 owner = of_session[verdict.session][0]
-            _place(owner, "shadow_verdicts", verdict, verdict.verdict_id, placed[SHADOWS])
+            if owner is not None and placed[SHADOWS].add(verdict.verdict_id):
+                owner.shadow_verdicts.append(verdict)
 
     def _owner(
         self,
-        user: str,
         session: str,
         at: datetime,
         by_key: Mapping[tuple[str, str], SessionRecord],
         parts: Parts,
     ) -> SessionRecord | None:
-        """Whose a verdict is. Older releases keep no user: it is then that of the session id, or, where several use it,
-        the one whose session began when the verdict's did.
-        """  # noqa: D205  one thought
-        if user:
-            return by_key.get((user, session))
+        """Whose a verdict without a user is, as older releases keep it: that of the session id.
+
+        Where several use it, it is the one whose session began when the verdict's did.
+        """
         several = self._sessions_of_several().get(session)
         if several is None:
             return next((record for key, record in by_key.items() if key[1] == session), None)
@@ -447,7 +456,12 @@ class Store:
             if keys is None
             else self._queries.of_keys(table, keys, sessions)
         )
-        for raw in sorted(chain.from_iterable(found), key=_by_id):
+        rows = list(chain.from_iterable(found))
+        try:
+            rows.sort(key=_first)
+        except TypeError:  # an id that is a text
+            rows.sort(key=_by_id)
+        for raw in rows:
             try:
                 yield read(raw, parts)
             except Reason as reason:
@@ -561,17 +575,9 @@ class Store:
         return Parts(account, repaired)
 
 
-def _place(owner: SessionRecord | None, attribute: str, row: Any, row_id: int, placed: Seen) -> None:
-    if owner is not None and placed.add(row_id):
-        getattr(owner, attribute).append(row)
-
-
-def _request_order(request: RequestRow) -> tuple[datetime, str]:
-    return request.at, request.request_id
-
-
-def _by_time(turn: InteractionRow) -> tuple[datetime, int]:
-    return turn.at, turn.interaction_id
+_request_order = itemgetter(RequestRow._fields.index("at"), RequestRow._fields.index("request_id"))
+_by_time = itemgetter(InteractionRow._fields.index("at"), InteractionRow._fields.index("interaction_id"))
+_first = itemgetter(0)
 
 
 def _by_id(row: Sequence[Any]) -> tuple[bool, Any]:

@@ -126,14 +126,12 @@ def _itself(about: About, result: object) -> Hashable:
 def cluster_kinds(keys: Iterable[Hashable], own: int) -> Counter[str]:
     """How many clusters are users, parents, named by the caller, inputs judged again and again, or rows themselves."""
     kinds: Counter[str] = Counter(own=own)
-    users = 0
-    for key in keys:
-        if type(key) is str:  # as most are
-            users += 1
-        else:
-            kinds[_cluster_kind(key)] += 1
+    known = list(keys)
+    users = list(map(type, known)).count(str)  # as most are
     if users:
         kinds["user"] += users
+    if users < len(known):
+        kinds.update(_cluster_kind(key) for key in known if type(key) is not str)
     return kinds
 
 

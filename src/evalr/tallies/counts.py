@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from itertools import repeat
+from itertools import compress, repeat
 
 from evalr.tallies.moments import Exact, Moments
 from evalr.tallies.numbering import OWN, Clusters, Numbering
@@ -63,7 +63,7 @@ class Counts:
 
     def counted(self) -> Iterator[Hashable]:
         """The clusters of which something counts: those with m > 0, but for those of one row."""
-        return (key for key, m in zip(self._numbering.keys, self._m, strict=False) if m)
+        return compress(self._numbering.keys, self._m)
 
     def add(self, y: Exact, m: Exact, cluster: Hashable | None) -> None:
         """Add one row: `y` of `m` (0 or more), in a cluster or (None) in one of its own."""
@@ -127,9 +127,14 @@ class Counts:
 
     def shared_with(self, other: Counts) -> SharedMoments:
         """The sums over the clusters that have rows here and there."""
+        if other._numbering is self._numbering:
+            here, there = zip(self._y, self._m, strict=True), zip(other._y, other._m, strict=True)
+            return SharedMoments.of_clusters(
+                pair for pair in zip(here, there, strict=False) if pair[0][1] and pair[1][1]
+            )
         theirs = other.clusters
         both = ((sums, theirs[key]) for key, sums in self.clusters.items() if key in theirs)
-        return SharedMoments.of_clusters((here[:2], there[:2]) for here, there in both)
+        return SharedMoments.of_clusters((one[:2], another[:2]) for one, another in both)
 
 
 class Units:

@@ -118,6 +118,11 @@ class ArmSums:
             found[name].flags = Counter(self.flags)
         return found
 
+    def ended(self) -> tuple[list[int], list[int]]:
+        """By the number of the user, successes and judged sessions."""
+        sessions, successes = self.by_user.columns[:2]
+        return successes, sessions
+
     def merge(self, other: ArmSums) -> None:
         """Count what another pass has counted, of other sessions."""
         for name in ("published", "evaluated", "judged", "evaluation_only", "spoken", "_own_correction_squares",

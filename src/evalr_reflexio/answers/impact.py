@@ -32,7 +32,6 @@ from evalr_reflexio.answers.customers import CustomerAnswer
 from evalr_reflexio.answers.gathering import Gathering
 from evalr_reflexio.answers.health import Health
 from evalr_reflexio.answers.learnings import LearningAnswer
-from evalr_reflexio.answers.measured import SUCCESS
 from evalr_reflexio.answers.recent import RecentOutcome, by_request_source, recent_outcome
 from evalr_reflexio.answers.shadows import ShadowAnswer
 from evalr_reflexio.arms import Arms, ExperimentArms, arms_of
@@ -239,8 +238,9 @@ def impact(
         listed=listed,
     )
     if isinstance(log, Store):
-        return _impact(log, asked, arms, config, randomised=randomised, strict=strict)
-    with open_store(log) as store:
+        with fewer_collections():
+            return _impact(log, asked, arms, config, randomised=randomised, strict=strict)
+    with open_store(log) as store, fewer_collections():
         return _impact(store, asked, arms, config, randomised=randomised, strict=strict)
 
 
@@ -258,10 +258,9 @@ def _impact(
     gathering = gathering_for(store, asked, chosen, known)
     account = store.account(strict=strict)
     seen = 0
-    with fewer_collections():
-        for record in store.sessions(account, without=UNREAD):
-            gathering.see(record)
-            seen += 1
+    for record in store.sessions(account, without=UNREAD):
+        gathering.see(record)
+        seen += 1
     if not seen:
         raise LogError(f"{store.path}: there are no records in it")
     return answers_of(gathering, store, account, randomised=randomised)
@@ -390,7 +389,7 @@ def _learnings(gathering: Gathering, judge: tuple[str, str]) -> LearningAnswer |
     for arm, sums in gathering.sums.items():
         if gathering.could_be_given(arm):
             ended.merge(sums)
-    return gathering.learnings.answer(gathering.asked, ended.entries()[SUCCESS], judge, among=among)
+    return gathering.learnings.answer(gathering.asked, ended.ended(), judge, among=among)
 
 
 def _customers(gathering: Gathering) -> CustomerAnswer | None:

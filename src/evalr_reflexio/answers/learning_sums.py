@@ -160,6 +160,8 @@ class ImpactSums:
 
 def folded(rows: Sequence[LearningRow]) -> tuple[bool | None, str | None]:
     """What several learnings did together for one response, as `fold_impacts` says it."""
+    if len(rows) == 1:  # as most are
+        return rows[0].relevant, rows[0].impact
     relevant = [row.relevant for row in rows if row.relevant is not None]
     impacts = [row.impact for row in rows if row.impact is not None]
     helped, hurt = "positive" in impacts, "negative" in impacts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from evalr.tallies.moments import Moments
 from evalr.tallies.numbering import OWN, Numbering
 from evalr.tallies.tally import Entry
 from evalr_reflexio.answers.asked import Asked
-from evalr_reflexio.answers.feeding import alone, of_singles
+from evalr_reflexio.answers.feeding import alone, of_singles, rate_entry
 from evalr_reflexio.answers.learning_sums import ImpactEstimates, ImpactSums, folded
 from evalr_reflexio.conversations import CITED, SUPPLIED, cited_of, is_cited
 from evalr_reflexio.rows import InteractionRow, LearningRow, Reference, SessionRecord
@@ -31,6 +31,8 @@ NO_DIAGNOSIS, NO_EVIDENCE, INCOMPLETE, NO_DIGEST = (
     "no diagnosis", "no cited interactions", "incomplete evidence", "no recorded digest",
 )  # fmt: skip
 _NOT_ITS_FAULT = frozenset(("application_failure", "external_failure", "no_issue"))
+_POSITIVE, _NEGATIVE, _EXCUSED = 1, 2, 4
+"""What verdicts say of a learning in a session; excused is a negative one that a diagnosis lays to something else."""
 PLAYBOOKS = frozenset(("user_playbook", "agent_playbook"))
 LEAST_NEGATIVE, LEAST_POSITIVE = 3, 2
 
@@ -311,52 +313,49 @@ class LearningSums:
 
     def see(self, record: SessionRecord, turns: Mapping[int, InteractionRow], asked: Asked) -> None:
         """Count the verdicts of one session."""
-        rows = record.learning_verdicts
-        last = {(row.interaction, row.kind, row.learning): row.result_id for row in rows}
         cluster = self.numbering.number(record.user or (record.session,))
         grading = record.grading
         version = UNVERSIONED if grading is None or grading.version is None else grading.version
         given_by, partial = (LEARNING_JUDGE, version), grading is not None and grading.status != "complete"
-        by_response: defaultdict[int, list[tuple[LearningRow, str]]] = defaultdict(list)
-        signs: defaultdict[Reference, set[str]] = defaultdict(set)
-        for row in rows:
-            turn = None if row.interaction is None else turns.get(row.interaction)
-            if not asked.takes_in(row.interaction_at or row.at):
-                continue
-            if row.interaction is None:
-                self.left_out[NO_ANSWER] += 1
-                continue
-            learning = Reference(row.kind, row.learning)
-            if last[row.interaction, row.kind, row.learning] != row.result_id:
-                self.left_out[EARLIER] += 1
-                continue
+        by_response: dict[int, list[tuple[LearningRow, str]]] = {}
+        signs: dict[Reference, int] = {}
+        for interaction, learning, row in self._counting(record.learning_verdicts, asked):
+            turn = turns.get(interaction)
             use = _use(None if turn is None else cited_of(turn, learning))
-            by_response[row.interaction].append((row, use))
+            by_response.setdefault(interaction, []).append((row, use))
             self.judged += 1
             self._sums(self.by_use, use).add(row.relevant, row.impact, cluster, given_by, partial=partial)
             diagnosis = diagnosis_of(row) if row.impact == "negative" else None
             self.learnings[learning].count(row, diagnosis)
             if diagnosis is not None:
                 self.diagnoses[diagnosis] += 1
-                signs[learning].add("excused" if diagnosis in _NOT_ITS_FAULT else "negative")
+                signs[learning] = signs.get(learning, 0) | (_EXCUSED if diagnosis in _NOT_ITS_FAULT else _NEGATIVE)
             elif row.impact == "positive":
-                signs[learning].add("positive")
+                signs[learning] = signs.get(learning, 0) | _POSITIVE
         for learning, found in signs.items():
             one = self.learnings[learning]
-            one.positive_sessions += "positive" in found
-            one.negative_sessions += bool(found & {"negative", "excused"})
-            one.qualifying_sessions += "negative" in found
+            one.positive_sessions += bool(found & _POSITIVE)
+            one.negative_sessions += bool(found & (_NEGATIVE | _EXCUSED))
+            one.qualifying_sessions += bool(found & _NEGATIVE)
         for judged in by_response.values():
-            if len(judged) == 1:  # as most are
-                row, use = judged[0]
-                self.responses.add(row.relevant, row.impact, cluster, given_by, partial=partial)
-                of_use = self._sums(self.responses_by_use, use)
-                of_use.add(row.relevant, row.impact, cluster, given_by, partial=partial)
-                continue
             self.responses.add(*folded([row for row, _ in judged]), cluster, given_by, partial=partial)
             for use in dict.fromkeys(use for _, use in judged):
                 of_use = self._sums(self.responses_by_use, use)
                 of_use.add(*folded([row for row, each in judged if each == use]), cluster, given_by, partial=partial)
+
+    def _counting(self, rows: list[LearningRow], asked: Asked) -> Iterator[tuple[int, Reference, LearningRow]]:
+        """The verdicts that count, each with its answer and its learning: of one learning for one answer, the last."""
+        last = {(row.interaction, row.kind, row.learning): row.result_id for row in rows} if len(rows) > 1 else {}
+        for row in rows:
+            interaction = row.interaction
+            if not asked.takes_in(row.interaction_at or row.at):
+                continue
+            if interaction is None:
+                self.left_out[NO_ANSWER] += 1
+            elif last and last[interaction, row.kind, row.learning] != row.result_id:
+                self.left_out[EARLIER] += 1
+            else:
+                yield interaction, Reference(row.kind, row.learning), row
 
     def _sums(self, sums: dict[str, ImpactSums], use: str) -> ImpactSums:
         found = sums.get(use)
@@ -380,12 +379,15 @@ class LearningSums:
 
     # -- what they come to --------------------------------------------------------------------------------------------
 
-    def answer(self, asked: Asked, ended: Entry[Counts], judge: tuple[str, str], *, among: str) -> LearningAnswer:
+    def answer(
+        self, asked: Asked, ended: tuple[Sequence[int], Sequence[int]], judge: tuple[str, str], *, among: str
+    ) -> LearningAnswer:
         """What they come to.
 
         Args:
             asked: the level, and how many each list holds.
-            ended: the judged sessions in which learnings could have been given.
+            ended: by the number of the user, the successes and the number of the judged sessions in which learnings
+                could have been given.
             judge: of sessions.
             among: what the sessions are called in which learnings could have been given.
         """
@@ -450,10 +452,14 @@ def _record(name: Reference, one: _One, every: _Everyone) -> LearningRecord:
 class _Everyone:
     """All judged sessions in which a learning could have been given, from which those with one are taken away."""
 
-    def __init__(self, ended: Entry[Counts], numbering: Numbering, judge: tuple[str, str], asked: Asked, among: str):
+    def __init__(
+        self, by_user: tuple[Sequence[int], Sequence[int]], numbering: Numbering, judge: tuple[str, str], asked: Asked,
+        among: str,
+    ):  # fmt: skip
+        ended = rate_entry(by_user[0], by_user[1], by_user[1], numbering)
         self.judge, self.level, self.among = judge, asked.level, among
         self._keys = numbering.keys
-        self._clusters = ended.cells.clusters
+        self._successes, self._sessions_of = by_user
         self._moments = ended.cells.moments()
         self._sessions = ended.counted
         self._own = ended.cells.loose_clusters()
@@ -500,11 +506,10 @@ class _Everyone:
         touched, left = [], []
         for user, (y, m) in with_it.items():
             if user != OWN:
-                key = self._keys[user]
-                touched.append(self._clusters[key])
-                all_y, all_m, _ = self._clusters[key]
+                all_y, all_m = self._successes[user], self._sessions_of[user]
+                touched.append((all_y, all_m, all_m))
                 if all_m > m:
-                    left.append((key, all_y - y, all_m - m))
+                    left.append((self._keys[user], all_y - y, all_m - m))
         hits, own = with_it.get(OWN, (0, 0))
         others = _less(_less(self._moments, Moments.of_clusters(touched)), of_singles(hits, own, own))
         return _entry(Counts.of_sums(left, others), self._sessions - sum(m for _, m in with_it.values()))

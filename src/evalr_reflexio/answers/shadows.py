@@ -244,18 +244,22 @@ class ShadowSums:
         return contest_entry(columns, sum(map(sum, sums.columns)), self.numbering)
 
     def _trend(self, bucket: Bucket, level: float, given_by: tuple[str, str]) -> Trend:
-        buckets: dict[str, Outcomes] = {}
-        keys, endings = self.numbering.keys, list(_COLUMNS)
+        buckets: dict[str, dict[int, Counter[int]]] = {}
         for day, user, place in zip(self.days, self.users, self.endings, strict=True):
-            name = name_of_bucket(day, bucket)
-            cells = buckets.get(name)
-            if cells is None:
-                cells = buckets[name] = Outcomes()
-            cells.add(*endings[place], 1, keys[user])
-        found = {}
-        for name, cells in buckets.items():
-            entry = Entry(cells)
-            entry.results = entry.counted = sum(cells.rows)
+            users = buckets.setdefault(name_of_bucket(day, bucket), {})
+            counts = users.get(user)
+            if counts is None:
+                counts = users[user] = Counter()
+            counts[place] += 1
+        keys, found = self.numbering.keys, {}
+        for name, users in buckets.items():
+            numbering = Numbering()
+            columns = {column: [0] * (len(users) + 1) for column in _COLUMNS}
+            for user, counts in users.items():
+                number = numbering.number(keys[user])
+                for column, place in _COLUMNS.items():
+                    columns[column][number] = counts[place]
+            entry = contest_entry(columns, sum(map(sum, columns.values())), numbering)
             found[name] = shadow_wins.estimate(alone(shadow_wins, entry, given_by), level=level)
         return in_order(bucket, found, shadow_wins, level)
 
