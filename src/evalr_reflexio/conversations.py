@@ -181,8 +181,9 @@ def cited_of(row: InteractionRow, learning: Reference) -> bool | None:
 
 def is_cited(learning: Reference, citations: Collection[Reference]) -> bool:
     """Whether a learning is among those cited. Older releases cite a user's playbook as a playbook."""
-    older = learning.kind == "user_playbook" and Reference("playbook", learning.id) in citations
-    return older or learning in citations
+    if learning in citations:
+        return True
+    return learning.kind == "user_playbook" and Reference("playbook", learning.id) in citations
 
 
 def learning_id_of(interaction: int | None, learning: Reference) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import repeat
+from itertools import compress, repeat
 from typing import NamedTuple
 
 from evalr.tallies.contests import ContestMoments
@@ -107,8 +107,10 @@ class Outcomes:
 
     def counted(self, sides: Sides) -> Iterator[Hashable]:
         """The clusters of which something counts, but for those of one comparison."""
-        columns = [self._sums[kind] for kind in sides.kinds()]
-        return (key for key, *sums in zip(self._numbering.keys, *columns, strict=False) if any(sums))
+        columns = [self._sums[kind] for kind in sides.kinds() if self.rows[kind]]
+        if len(columns) == 1:
+            return compress(self._numbering.keys, columns[0])
+        return compress(self._numbering.keys, map(any, zip(*columns, strict=True)))
 
     def loose_clusters(self, sides: Sides) -> int:
         """How many comparisons that count have no cluster but their own."""
@@ -154,8 +156,15 @@ class Outcomes:
 
     def moments(self, sides: Sides = ALL, *, scale: Exact = 1) -> ContestMoments:
         """The sums over clusters that estimates need, of weights times `scale`."""
-        columns = ([sum(of_one) for of_one in self._columns(side)] for side in sides)
+        columns = map(self._column, sides)
         return ContestMoments.of_columns(*columns).merge(self._loose_moments(sides)).scaled(scale)
+
+    def _column(self, side: Sequence[int]) -> Sequence[Exact]:
+        """The sums of some kinds together, by cluster."""
+        columns = [self._sums[kind] for kind in side if self.rows[kind]]
+        if len(columns) == 1:
+            return columns[0]
+        return list(map(sum, zip(*columns, strict=True))) if columns else [0] * len(self._sums[0])
 
     def _columns(self, side: Sequence[int]) -> Iterator[tuple[Exact, ...]]:
         return zip(*(self._sums[kind] for kind in side), strict=True)

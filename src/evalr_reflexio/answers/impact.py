@@ -43,7 +43,7 @@ from evalr_reflexio.store import Store
 from evalr_reflexio.stored import UNVERSIONED, Served
 from evalr_reflexio.tables import OUTCOMES
 
-UNREAD = ("content", "expert_content", "tools_used")
+UNREAD = ("content", "expert_content", "tools_used", "user_action")
 """Columns of interactions that no answer is made of."""
 
 ALL_VERSIONS = "all"
