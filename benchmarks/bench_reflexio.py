@@ -200,7 +200,7 @@ def everything(path: Path) -> int:
 
 
 def answers(path: Path) -> int:
-    """Everything that `impact` says: both arms in six measures, trends, shadow answers, learnings, the newest, health."""
+    """All that `impact` says: both arms in six measures, trends, shadow answers, learnings, the newest, health."""
     from evalr.reflexio import impact
 
     found = impact(path, arms="experiment:exp-1")
