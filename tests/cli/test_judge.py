@@ -349,7 +349,10 @@ def test_a_wrong_key_is_seen_after_a_few_calls(server: ModelServer, folder: Path
     [
         (["--measure", "drop_off"], "'drop_off' is computed and needs no judge"),
         (["--measure", "nope"], "no installed measure is named 'nope'"),
-        (["--budget", "nan"], "cost=nan must be US dollars"),
+        (["--budget", "nan"], "--budget nan: write US dollars, such as 5"),
+        (["--user", "u1"], "--user says whose session is meant: name it with --session"),
+        (["--session", "t1"], "--session goes by settings that a log's owners have made, and this log has none"),
+        (["--again"], "--again goes by settings"),
         (["--sample", "0"], "--sample 0: write how many to judge"),
         (["--sample", "101%"], "--sample 101%: write how many to judge"),
         (["--out", "log.jsonl"], "log.jsonl would be in the log, which is only read"),

@@ -97,7 +97,8 @@ def test_a_name_of_ones_own_stays() -> None:
     assert pickle.loads(pickle.dumps(given)) == given
 
 
-def test_a_learning_whose_text_is_gone_is_skipped_and_counted() -> None:
+@pytest.mark.parametrize("gone", [None, "", " \n"])
+def test_a_learning_whose_text_is_gone_is_skipped_and_counted(gone: str | None) -> None:
     asked: list[LearningUse] = []
 
     def look(given: LearningUse) -> LearningImpact:
@@ -106,7 +107,7 @@ def test_a_learning_whose_text_is_gone_is_skipped_and_counted() -> None:
 
     judge = FunctionEvaluator("judge", "7", look, LearningUse, LearningImpact, inline=True)
     evaluator = learning_evaluator(judge)
-    skip = evaluator.evaluate_sync(use("r1", "l1", learning=None))
+    skip = evaluator.evaluate_sync(use("r1", "l1", learning=gone))
     assert isinstance(skip, Skip)
     assert (skip.reason, skip.cost, asked) == ("the text of the learning is gone", 0, [])
     verdict = evaluator.evaluate_sync(use("r1", "l2"))

@@ -88,6 +88,9 @@ def planned_grading(asked: Asked) -> GradingPlan:
     given = read_settings(asked.settings, {**of_judges, **own})
     log = owned_log(reader, asked.log, given, own)
     if log is None:
+        if asked.measure:
+            option = "--again" if asked.session is None else "--session"
+            raise InputError(f"{option} goes by settings that a log's owners have made, and this log has none")
         raise InputError(f"--measure says what is judged; {choice_words('', judged_measures())}")
     what = _what(asked)
     settings = {name: each for name, each in given.items() if name in of_judges}

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -113,6 +114,8 @@ def planned(asked: Asked) -> Plan:
         EvalrError: there is nothing to judge, nobody who could, or nowhere to keep it.
     """
     measure = _judged_measure(asked.measure)
+    if asked.user is not None:
+        raise InputError("--user says whose session is meant: name it with --session")
     reader = find_reader(asked.log, kind=asked.kind)
     size = None if asked.sample is None else read_sample(asked.sample)
     budget = asked_budget(asked)
@@ -305,6 +308,8 @@ def asked_budget(asked: Asked) -> Budget | None:
     """What the run may spend, as it was asked for."""
     if asked.calls is None and asked.budget is None:
         return None
+    if asked.budget is not None and not 0 <= asked.budget < inf:
+        raise InputError(f"--budget {asked.budget}: write US dollars, such as 5")
     return Budget(calls=asked.calls, cost=asked.budget)
 
 
