@@ -15,7 +15,8 @@ from evalr.errors import LogError
 from evalr.estimates.words import count_words
 from evalr.inputs import Transcript
 from evalr.logs import Log, find_reader, read, read_frame
-from evalr.logs.finding import scheme_of
+from evalr.logs.finding import log_head, scheme_of
+from evalr.logs.jsonl import TO_EXPLAIN
 from evalr.quoting import safe_text
 
 UNKNOWN_FILE = "file of a kind that no reader knows"
@@ -96,10 +97,11 @@ def log_sources(
 
 def _is_log(path: Path) -> bool:
     try:
-        find_reader(path)
+        reader = find_reader(path)
     except LogError:
         return False
-    return True
+    # A reader also claims, faintly, what it can only explain: alone that is worth an error, in a folder it is no log.
+    return path.is_dir() or reader.claim(path, log_head(path)) > TO_EXPLAIN
 
 
 def _log(

@@ -208,7 +208,7 @@ def test_it_is_listed_and_so_is_what_cannot_be_loaded(site: Path) -> None:
     for text in (
         "prompt  was it answered within a minute?",
         "evaluator prompt@3",
-        "desk      tickets of a help desk",
+        "desk       tickets of a help desk",
         "needy  cannot be used: needs 'a_library_that_is_not_there', which is not installed",
         "lost  cannot be used: needs 'desk_logs_lost', which is not installed",
         "crashing  cannot be used: ZeroDivisionError: division by zero",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, Field
 
 from evalr.errors import InputError
-from evalr.inputs import About, Transcript
+from evalr.evaluators import FunctionEvaluator
+from evalr.input_fields import Name
+from evalr.inputs import About, Input, Now
 from evalr.measures.measure import Measure
 from evalr.summaries import Rate, Summary
 from evalr.summaries.keys import UnitOf
@@ -38,6 +40,23 @@ class Fired(BaseModel):
     fired: bool | None = Field(description="Whether it fired; None while that is pending")
     label: str = Field(default="", description="The label with the highest score")
     score: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False, description="Of that label")
+
+
+class SignalReading(Input):
+    """What a signal said of one text, as an input: what `Fired` is read from where no record has it."""
+
+    kind: ClassVar[str] = KIND
+    is_part: ClassVar[bool] = True
+
+    id: Name
+    session: Name | None = None
+    fired: bool | None
+    label: str = ""
+    score: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
+
+    def about(self) -> About:
+        """What a result of it is about: a part of its conversation."""
+        return super().about()._replace(session=self.session)
 
 
 def fired_results(
@@ -209,7 +228,11 @@ def _left_out(value: Fired) -> str | None:
     return PENDING if value.fired is None else None
 
 
-conversation = UnitOf("conversation", lambda about: (about.user, about.session or about.id))
+def _conversation_of(about: About) -> Hashable:
+    return about.user, about.session or about.id
+
+
+conversation = UnitOf("conversation", _conversation_of)
 """What a conversation is: an id of its user, since users share ids in real logs."""
 
 fired_conversations = Rate(
@@ -255,11 +278,19 @@ def _summaries() -> Sequence[Summary[Any]]:
     return fired_conversations, fired_turns, answered
 
 
+def _evaluator(*, now: Now) -> FunctionEvaluator[SignalReading, Fired]:
+    def fired(given: SignalReading) -> Fired:
+        return Fired(fired=given.fired, label=given.label, score=given.score)
+
+    return FunctionEvaluator(NAME, "1", fired, SignalReading, Fired, inline=True)
+
+
 measure = Measure(
     name=NAME,
     question="in how many conversations did a signal fire?",
-    input=Transcript,
+    input=SignalReading,
     verdict=Fired,
     summaries=_summaries,
+    evaluator=_evaluator,
     by="signal",
 )

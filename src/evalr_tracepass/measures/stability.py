@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 from evalr.estimates.estimate import Groups
+from evalr.inputs import About
 from evalr.summaries import Rate
 from evalr.summaries.keys import UnitOf
 from evalr.summaries.summary import PENDING
@@ -12,7 +13,12 @@ from evalr.verdicts import Verdict
 from evalr_tracepass.measures.fired import Fired, fired_results
 from evalr_tracepass.records import Result
 
-text_read = UnitOf("text", lambda about: (about.user, about.session, about.id))
+
+def _text_of(about: About) -> Hashable:
+    return about.user, about.session, about.id
+
+
+text_read = UnitOf("text", _text_of)
 
 flip_rate = Rate(
     "flips",

@@ -1,0 +1,1 @@
+"""`evalr tracepass`: its subcommands, what they are asked for, and what they print."""
