@@ -199,7 +199,9 @@ def _unseen(
     """The examples to measure on: those whose texts no part of training holds, nor a demonstration."""
 
     def texts(examples: Iterable[Example[V]]) -> set[tuple[str, ...]]:
-        return {tuple(judge.shown(example.given()).texts.values()) for example in examples}
+        # A copy with other spaces or capitals is no other example.
+        shown = (judge.shown(example.given()).texts.values() for example in examples)
+        return {tuple(" ".join(text.casefold().split()) for text in each) for each in shown}
 
     demos, trained = texts(judge.demos), texts([*parts["training"], *parts["validation"]])
     left_out: Counter[str] = Counter()

@@ -8,6 +8,7 @@ from typing import Any
 
 import dspy
 from dspy.teleprompt.gepa import InstructionProposer
+from dspy.utils.exceptions import AdapterParseError
 
 from evalr.quoting import safe_text
 from evalr_dspy import client
@@ -48,13 +49,19 @@ class Proposals:
             with dspy.context(lm=self._lm, disable_history=True, send_stream=None):
                 found: dict[str, str] = self._proposer(candidate, reflective_dataset, components_to_update)
         except Exception as error:
-            self._failed(safe_text(client.words(error, self._lm), longest=200))
+            self._failed(self._words(error))
             raise
         if any(text != candidate[name] for name, text in found.items()):
             self.made += 1
         else:
             self._failed("the model gave the rubric back as it was")
         return found
+
+    def _words(self, error: Exception) -> str:
+        # dspy repeats the answer, which may repeat what people wrote.
+        if isinstance(error, AdapterParseError):
+            return "the model's answer could not be parsed as a rubric"
+        return safe_text(client.words(error, self._lm), longest=200)
 
     def _failed(self, why: str) -> None:
         self.failed += 1

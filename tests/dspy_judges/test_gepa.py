@@ -164,6 +164,15 @@ def test_a_run_whose_reflection_never_parses_says_so(model_server: ModelServer) 
     assert str(training).startswith("no candidate · 0 rubrics proposed · ")
 
 
+def test_a_reflection_that_repeats_what_it_was_shown_does_not_put_it_into_the_errors(model_server: ModelServer) -> None:
+    model_server.script = lambda asked, n: asked.user if "new_instruction" in asked.system else easily_pleased(asked, n)
+    lm = model_server.lm()
+    training = trained(model_server, Gepa(reflection_lm=lm, calls=40))
+    lm.close()
+    assert training.status == "no candidate"
+    assert list(training.errors) == ["the model's answer could not be parsed as a rubric"]
+
+
 def test_a_rubric_that_is_no_better_is_not_taken(model_server: ModelServer) -> None:
     model_server.script = easily_pleased
     same = DummyLM([{"new_instruction": "Judge it."}] * 1000, adapter=dspy.JSONAdapter())
@@ -180,6 +189,20 @@ def test_the_same_text_under_another_id_is_not_measured_on(model_server: ModelSe
     training = trained(model_server, Gepa(reflection_lm=silent, calls=10), labels)
     assert training.left_out["also in training"] >= 1
     assert sum(training.counts.values()) + sum(training.left_out.values()) == 60
+
+
+def test_nor_is_the_same_text_with_other_spaces_and_capitals(model_server: ModelServer) -> None:
+    model_server.script = easily_pleased
+    silent = DummyLM([{"nothing": "of use"}] * 1000)
+
+    def twin(number: int) -> Example[TaskCompletion]:
+        fields = example(number).input.model_dump(include={"request", "result"})
+        given = Transcript(id=f"again{number}", **{name: f" {text.upper()}\n" for name, text in fields.items()})
+        return Example(given, expected=example(number).expected)
+
+    labels = Dataset("twins", [*LABELS, *map(twin, range(30))])
+    training = trained(model_server, Gepa(reflection_lm=silent, calls=10), labels)
+    assert training.left_out["also in training"] >= 1
 
 
 def test_judges_that_fail_are_missing_and_not_wrong(model_server: ModelServer) -> None:
