@@ -101,7 +101,9 @@ def estimate(
     made = _plan(choice, where, convo, since, until, last, sample, now)
     if sys.stderr.isatty():
         print(COUNTING, file=sys.stderr)
-    found = made.estimate(_source(log, kind, strict), rate=rate)
+    source = _source(log, kind, strict)
+    found = made.estimate(source, rate=rate)
+    found = found.model_copy(update={"left_out": {**found.left_out, **source.left_out}})
     fields = {**found.model_dump(mode="json"), "scope": made.scope.model_dump(mode="json"), "notes": list(choice.notes)}
     _say(choice)
     print_lines(estimate_lines(made, found), fields, json=json)

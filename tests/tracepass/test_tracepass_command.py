@@ -1,0 +1,254 @@
+"""`evalr tracepass`, as people type it."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalr.cli import main
+from evalr.tracepass import Signal, matching, save_signals, transform
+from evalr_tracepass.command.choosing import choose, scope_of
+from evalr_tracepass.command.words import complete_lines, percent, progress_words
+
+LOOP = [
+    {"role": "agent", "text": "", "tool_calls": [{"name": "search", "arguments": {"q": "x"}, "result": "nothing"}]}
+] * 4
+
+
+def turns(*texts: str, at: str = "2026-11-01T09:00:00Z") -> list[dict[str, Any]]:
+    return [
+        {"role": "person" if place % 2 == 0 else "agent", "text": text, "at": at, "id": f"e{place}"}
+        for place, text in enumerate(texts)
+    ]
+
+
+CALM = {"id": "calm", "request": "Find my order", "user": "ada", "turns": turns("Where is my order?", "It left today.")}
+ANGRY = {
+    "id": "angry",
+    "request": "Find my order",
+    "user": "bob",
+    "turns": turns("Where is it?", "On its way.", "This is useless, awful and terrible!!", at="2026-11-02T09:00:00Z"),
+}
+STUCK = {"id": "stuck", "request": "Find x", "user": "ada", "turns": [{"role": "person", "text": "Find x"}, *LOOP]}
+
+
+def write(folder: Path, name: str, *lines: dict[str, Any]) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+@pytest.fixture
+def traces(tmp_path: Path) -> Path:
+    write(tmp_path / "traces", "one.jsonl", CALM, ANGRY)
+    write(tmp_path / "traces", "two.jsonl", STUCK)
+    return tmp_path
+
+
+def ran(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    with chdir(folder), redirect_stdout(out), redirect_stderr(err):
+        code = main(["tracepass", *arguments])
+    return code, out.getvalue(), err.getvalue()
+
+
+def parsed(folder: Path, *arguments: str) -> Any:
+    code, out, _ = ran(folder, *arguments, "--json")
+    assert code == 0
+    return json.loads(out)
+
+
+def test_B20_grep_prints_a_line_for_each_fired_turn(traces: Path) -> None:
+    code, out, err = ran(traces, "grep", "negative|looping", "traces")
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert code == 0
+    assert rows[0][:4] == ["traces/one.jsonl", "angry", "2", "negative"]
+    assert {(row[0], row[1], row[3]) for row in rows[1:]} == {("traces/two.jsonl", "stuck", "looping")}
+    assert all(0 < float(row[4]) <= 1 for row in rows)
+    # A signal that matches and has no classifier is told, and not passed over.
+    assert "stuck-in-a-loop cannot run: no classifier named 'stuck-in-a-loop' is configured" in err
+
+
+def test_B20_grep_exits_with_1_when_nothing_fired(traces: Path) -> None:
+    code, out, _ = ran(traces, "grep", "negative", "traces", "--where", "user=ada")
+    assert (code, out) == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["grep", "(", "traces"], "no regular expression"),
+        (["grep", "unheard-of", "traces"], "no signal has a name or a label like"),
+        (["grep", "jailbreak", "traces"], "no classifier named 'jailbreak' is configured"),
+        (["grep", "negative", "nowhere"], "nowhere"),
+        (["estimate", "traces", "--signal", "jailbreak"], "no classifier named 'jailbreak' is configured"),
+        (["estimate", "traces", "--signal", "heuristic-lop"], "heuristic-loop"),
+        (["estimate", "traces", "--sample", "lots"], "write a share of conversations"),
+        (["estimate", "traces", "--sample", "10%", "--convo", "calm"], "pass one of the two"),
+        (["estimate", "traces", "--where", "a", "--where", "b"], "said already"),
+        (["estimate", "traces", "--last", "24 hours"], "length of time"),
+        (["estimate", "traces", "--since", "2026-11-01", "--last", "24h"], "pass one of them"),
+        (["estimate", "traces", "--preset", "mine"], "no preset 'mine'"),
+    ],
+)
+def test_B20_misuse_exits_with_2_and_one_line(traces: Path, arguments: list[str], message: str) -> None:
+    code, out, err = ran(traces, *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert len(err.splitlines()) == 1
+
+
+def test_B20_grep_as_json_lines(traces: Path) -> None:
+    code, out, _ = ran(traces, "grep", "negative", "traces", "--json")
+    assert code == 0
+    (line,) = map(json.loads, out.splitlines())
+    assert 0 < line.pop("score") <= 1
+    assert line == {
+        "log": "traces/one.jsonl",
+        "convo_id": "angry",
+        "event_id": "e2",
+        "turn": 2,
+        "user": "bob",
+        "signal": "heuristic-negative-tone",
+        "label": "negative",
+        "truncated": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "conversations"),
+    [
+        ([], 3),
+        (["--where", "useless"], 1),
+        (["--where", "user=ada"], 2),
+        (["--where", "user=ada", "--where", "order"], 1),
+        (["--where", "errors"], 0),
+        (["--since", "2026-11-02"], 1),
+        (["--where", "until=2026-11-02"], 1),
+        (["--last", "24h", "--now", "2026-11-02T12:00:00Z"], 1),
+        (["--convo", "calm", "--convo", "stuck"], 2),
+        (["--sample", "100%:7"], 3),
+    ],
+)
+def test_R13_where_says_which_traces(traces: Path, options: list[str], conversations: int) -> None:
+    assert parsed(traces, "estimate", "traces", *options)["conversations"] == conversations
+
+
+def test_B3_the_estimate_in_the_words_of_the_panel(traces: Path) -> None:
+    code, out, err = ran(traces, "estimate", "traces", "--rate", "0.00003")
+    assert code == 0
+    lines = out.splitlines()
+    # Six steps of agents, which two signals read, two of their messages, and four messages of people for two signals.
+    assert lines[:4] == ["16 trace inputs", "22 predictions", "Batch mode", "Estimated cost: under $0.01"]
+    assert "3 conversations · all of them" in lines
+    assert "jailbreak, guardrail" in err
+    assert "rules written by hand" in err
+
+
+def test_B3_an_unknown_price_is_said(traces: Path) -> None:
+    assert "Estimated cost: unknown" in ran(traces, "estimate", "traces")[1]
+
+
+def test_B11_content_that_was_not_retained_is_counted(traces: Path) -> None:
+    write(traces / "traces", "three.jsonl", {"id": "gone", "request": "", "turns": turns("", "")})
+    found = parsed(traces, "estimate", "traces", "--signal", "heuristic-negative-tone")
+    assert found["not_retained"] == 1
+    assert "1 content not retained" in ran(traces, "estimate", "traces", "--signal", "heuristic-negative-tone")[1]
+
+
+def test_B11_a_record_that_cannot_be_read_is_counted(traces: Path) -> None:
+    write(traces / "traces", "three.jsonl", CALM | {"id": "other"}, {"id": "broken", "turns": turns("Hello")})
+    out = ran(traces, "estimate", "traces")[1]
+    assert "left out: 1 missing field 'request'" in out
+
+
+def test_R14_the_preview_shows_the_very_texts(traces: Path) -> None:
+    out = ran(traces, "preview", "traces", "--signal", "heuristic-negative-tone", "-n", "1")[1]
+    assert out == "User chat -> heuristic-negative-tone\n  calm, turn 0\n    | Where is my order?\n\n"
+
+
+def test_R14_a_terminal_is_safe_from_what_a_trace_says(traces: Path) -> None:
+    write(
+        traces / "traces",
+        "evil.jsonl",
+        {"id": "evil\x1b[2J", "request": "x", "turns": turns("\x1b[31mterrible awful useless!!")},
+    )
+    for arguments in (["preview", "traces"], ["grep", "negative", "traces"]):
+        assert "\x1b" not in ran(traces, *arguments)[1]
+
+
+def test_R3_own_signals_and_presets_come_from_a_file(traces: Path) -> None:
+    own = Signal(
+        signal_id="grumpy",
+        model="heuristic-negative-tone",
+        display_name="Grumpy",
+        labels=("negative", "other"),
+        fires_on=("negative",),
+        thresholds={"negative": 0.99},
+        transform=transform("user_message"),
+    )
+    save_signals(traces / "mine.json", [own])
+    assert "grumpy" in ran(traces, "signals", "--signals", "mine.json")[1]
+    assert ran(traces, "grep", "grumpy", "traces", "--signals", "mine.json")[0] == 1
+
+
+def test_R7_the_list_of_signals_says_which_start_ticked_and_which_cannot_run(traces: Path) -> None:
+    lines = ran(traces, "signals")[1].splitlines()
+    ticked = [line.split()[1] for line in lines if line.startswith("[x]")]
+    assert ticked == ["jailbreak", "guardrail", "user-frustration", "leaked-thinking", "stuck-in-a-loop"]
+    assert sum("unavailable: no classifier named" in line for line in lines) == 9
+
+
+def test_R13_a_scope_keeps_how_it_was_chosen() -> None:
+    assert scope_of(where=["errors"]) == matching(errors_only=True)
+    assert scope_of(convo=["a"]).chosen == "selected"
+    assert scope_of(sample="10%:7").chosen == "random"
+    assert scope_of().chosen == "all"
+
+
+def test_R7_without_a_service_the_heuristics_run_and_say_so() -> None:
+    found = choose()
+    assert all(each.signal_id.startswith("heuristic-") for each in found.signals)
+    assert "user-frustration" in found.notes[0]
+    ticked = choose(models=["jailbreak"])
+    assert [each.signal_id for each in ticked.signals] == ["jailbreak"]
+
+
+def test_B15_the_words_of_the_panel() -> None:
+    assert complete_lines(317, 1_204) == ["Pass complete", "317 conversations flagged", "1,204 selected labels"]
+    assert complete_lines(1, 2, failed=492, completed=8_920)[:3] == [
+        "Pass complete with failed rows",
+        "8,920 completed",
+        "492 failed",
+    ]
+    assert progress_words(4_120, 9_412) == "4,120 / 9,412 inputs complete 43.8%"
+    assert (percent(0.97), percent(0.999), percent(1.0)) == ("97%", "99%", "100%")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no pseudo-terminal")
+def test_B15_a_terminal_shows_chips(traces: Path) -> None:
+    ours, theirs = pty.openpty()
+    program = "import sys; from evalr.cli import main; sys.exit(main(sys.argv[1:]))"
+    arguments = ["tracepass", "grep", "negative", "traces"]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        cwd=traces,
+        stdout=theirs,
+        env={**os.environ, "TERM": "xterm"},
+        timeout=60,
+        check=False,
+    )
+    shown = os.read(ours, 4_096).decode()
+    os.close(theirs)
+    os.close(ours)
+    assert done.returncode == 0
+    assert shown.startswith("traces/one.jsonl  angry  turn 2  \x1b[31m[negative ")
+    assert "%]" in shown
