@@ -16,7 +16,11 @@ from evalr_tracepass.command.words import DIM, RESET, chip, progress_words
 from evalr_tracepass.direct import Answer, answers
 from evalr_tracepass.planning import Plan
 from evalr_tracepass.records import Reflex, Row
+from evalr_tracepass.scopes import NOT_DRAWN, NOT_SINCE, OTHER
 from evalr_tracepass.sources import log_sources
+
+ASKED_FOR = frozenset((OTHER, NOT_DRAWN, NOT_SINCE))
+"""Reasons that are what somebody asked for, and no news."""
 
 EACH = 0.2
 """Seconds between two progress lines."""
@@ -91,7 +95,7 @@ def search(
     progress.clear()
     estimate = rows.estimate()
     found.conversations, found.read, found.not_retained = len(seen), rows.conversations, estimate.not_retained
-    found.left_out.update(rows.left_out)
+    found.left_out.update({reason: n for reason, n in rows.left_out.items() if reason not in ASKED_FOR})
 
 
 class Progress:

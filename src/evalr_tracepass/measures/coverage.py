@@ -185,7 +185,7 @@ def pass_rates(records: Iterable[Result], of: Pass, *, level: float = 0.95) -> l
         rates.append(
             SignalRates(
                 signal=signal,
-                conversations=_with_unread(fired_conversations.estimate(results, level=level), part),
+                conversations=_with_unread(_own(fired_conversations.estimate(results, level=level)), part),
                 turns=fired_turns.estimate([*results, *_unread(part)], level=level),
                 coverage=part,
                 chosen=of.scope.chosen,
@@ -193,6 +193,12 @@ def pass_rates(records: Iterable[Result], of: Pass, *, level: float = 0.95) -> l
             )
         )
     return rates
+
+
+def _own(estimate: Estimate) -> Estimate:
+    """A share of conversations whose users nobody knows: each is its own cluster, which goes without saying."""
+    alone = estimate.clustered_by == {estimate.noun: estimate.n}
+    return replace(estimate, clustered_by={}) if alone else estimate
 
 
 def _unread(part: Coverage) -> list[Outcome[Fired]]:
