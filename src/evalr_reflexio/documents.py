@@ -17,9 +17,11 @@ from typing import Any, Final
 from pydantic_core import from_json
 
 from evalr.errors import LogError
+from evalr.estimates.words import count_words
 from evalr.input_fields import without_lone_surrogates
 from evalr.logs.finding import unreadable
 from evalr.logs.lines import BYTE_ORDER_MARK
+from evalr.logs.reasons import without_lone_escapes
 from evalr.logs.sqlite import Database
 from evalr.quoting import quoted
 from evalr_reflexio.config import Experiment, experiment_of
@@ -125,7 +127,7 @@ def _fill(connection: sqlite3.Connection, files: Sequence[Path], answers: Answer
         connection.execute(f"CREATE TABLE {table} ({names})")
     found, has_metadata = 0, False
     for file in files:
-        document = _document(file)
+        document = _document(file, answers)
         if file.name == MANIFEST:
             _take_note(document, answers)
             continue
@@ -147,13 +149,20 @@ def _fill(connection: sqlite3.Connection, files: Sequence[Path], answers: Answer
         raise LogError(f"{answers.database.path}: there are no records in it")
 
 
-def _document(file: Path) -> Any:
+def _document(file: Path, answers: Answers) -> Any:
     if file.stat().st_size > LARGEST:
         raise LogError(f"{file} is over 256 MiB, which is no page of answers: fetch it in shorter periods")
+    data = file.read_bytes().removeprefix(BYTE_ORDER_MARK)
     try:
-        return from_json(file.read_bytes().removeprefix(BYTE_ORDER_MARK))
+        return from_json(data)
+    except ValueError:
+        mended, count = without_lone_escapes(data)
+    try:
+        document = from_json(mended)
     except ValueError as error:
         raise LogError(f"{file} is not JSON, or cut off ({error})") from error
+    answers.database.notes.append(f"{quoted(file.name)} has {count_words(count, 'lone surrogate')}, read as U+FFFD")
+    return document
 
 
 def _take_note(manifest: Any, answers: Answers) -> None:
@@ -228,15 +237,18 @@ def _insert(connection: sqlite3.Connection, table: str, rows: Iterable[Mapping[s
     marks = ", ".join("?" * len(columns))
     # Pages of answers overlap, so that the same row may come twice.
     query = f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}) VALUES ({marks})"
-    connection.executemany(query, ([_cell(row.get(name), name in _NAMES) for name in columns] for row in rows))
+    connection.executemany(query, ([_cell(row.get(name), name) for name in columns] for row in rows))
 
 
 _NAMES: Final = frozenset(("request_id", "user_id", "session_id", "learning_id", "outcome_id"))
 
 
-def _cell(value: Any, is_name: bool) -> Any:
-    if is_name and isinstance(value, int) and not isinstance(value, bool):
+def _cell(value: Any, name: str) -> Any:
+    if name in _NAMES and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
+    if name == "metadata" and value is not None:
+        # As JSON again, whatever it is: a text that looks like a map is a text, and no tag.
+        return json.dumps(value)
     if isinstance(value, str):
         return without_lone_surrogates(value)
     if isinstance(value, bool) or value is None or isinstance(value, float):

@@ -6,6 +6,7 @@ periods; where an answer is as long as its limit, the period is halved until it 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -17,6 +18,7 @@ from urllib.parse import urlsplit
 
 from evalr.background import run_sync
 from evalr.errors import InputError, LogError, MissingExtraError
+from evalr.estimates.words import count_words
 from evalr.inputs import resolve_now, utc_now
 from evalr.quoting import quoted
 from evalr_reflexio.documents import MANIFEST
@@ -99,7 +101,7 @@ async def fetch(
 
     Raises:
         MissingExtraError: httpx is not installed.
-        InputError: a time is naive, the span is empty, or the folder holds something.
+        InputError: a time is naive, the span is empty, the key cannot be one, or the folder holds something.
         LogError: the server cannot be reached, refuses the key, or answers what is no answer of Reflexio's.
     """
     begin, end = resolve_now(since), resolve_now(until or utc_now)
@@ -112,10 +114,10 @@ async def fetch(
     folder = Path(folder)
     _make(folder)
     httpx = _httpx()
-    key = os.environ.get(KEY_VARIABLE) if key is None else key
+    key = _key(os.environ.get(KEY_VARIABLE) if key is None else key)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     async with httpx.AsyncClient(base_url=_base(url), headers=headers, timeout=timeout) as client:
-        run = _Fetch(client, folder, progress, (begin, end))
+        run = _Fetch(client, folder, progress, (begin, end), key)
         run.save_manifest(complete=False)
         await run.requests(period, page)
         await run.halving(OUTCOMES_ROUTE, "agent_success_evaluation_results", period)
@@ -140,12 +142,23 @@ def _httpx() -> Any:
 
 
 def _base(url: str) -> str:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise InputError(f"url={url!r} is no address: {error}") from error
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise InputError(f"url={url!r} must be an address such as https://www.reflexio.ai")
     if parts.username or parts.password:
         raise InputError(f"a key is not given in the address: set {KEY_VARIABLE}, or pass key=")
     return url.rstrip("/")
+
+
+def _key(given: str | None) -> str:
+    """The key without the line end that files leave; what no header can hold is refused, and not repeated."""
+    key = (given or "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise InputError(f"the key has characters that no key has: set {KEY_VARIABLE}, or pass key=")
+    return key
 
 
 def _make(folder: Path) -> None:
@@ -169,6 +182,7 @@ class _Fetch:
     folder: Path
     progress: Progress | None
     span: tuple[datetime, datetime]
+    key: str
     rows: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     files: int = 0
@@ -181,13 +195,14 @@ class _Fetch:
     async def requests(self, period: timedelta, page: int) -> None:
         """Every session with its requests and interactions, page by page of each period."""
         for begin, end in _periods(*self.span, period):
-            offset = 0
+            offset, repeats = 0, _Repeats(REQUESTS_ROUTE, "page")
             while True:
                 asked = {**_span(begin, end), "top_k": page, "offset": offset}
                 answer = await self._known(REQUESTS_ROUTE, asked)
                 if answer is None:
                     return
-                sessions = _rows(answer, "sessions", REQUESTS_ROUTE)
+                sessions = self._rows(answer, "sessions", REQUESTS_ROUTE)
+                repeats.see(sessions)
                 self._save(REQUESTS_ROUTE, answer, len(sessions))
                 offset += len(sessions)
                 if not sessions or not answer.get("has_more"):
@@ -196,17 +211,19 @@ class _Fetch:
     async def halving(self, route: str, name: str, period: timedelta) -> None:
         """Rows of a route that has a limit and no pages: a period whose answer is as long as that is halved."""
         waiting = list(reversed(list(_periods(*self.span, period))))
+        repeats = _Repeats(route, "period")
         while waiting:
             begin, end = waiting.pop()
             answer = await self._known(route, {**_span(begin, end), "limit": LIMIT})
             if answer is None:
                 return
-            rows = _rows(answer, name, route)
+            rows = self._rows(answer, name, route)
             if len(rows) >= LIMIT and end - begin > SHORTEST_PERIOD:
                 middle = begin + (end - begin) / 2
                 waiting += [(middle, end), (begin, middle)]
                 continue
             if len(rows) >= LIMIT:
+                repeats.see(rows)
                 self.notes.append(f"{route} gave {LIMIT:,} rows of the second {begin.isoformat()}, and may have more")
             if rows:
                 self._save(route, answer, len(rows))
@@ -214,7 +231,7 @@ class _Fetch:
     async def customer_outcomes(self) -> None:
         """What customers reported, page by page."""
         begin, end = self.span
-        offset = 0
+        offset, repeats = 0, _Repeats(CUSTOMERS_ROUTE, "page")
         while True:
             asked = {
                 "start_time": int(begin.timestamp()),
@@ -225,7 +242,8 @@ class _Fetch:
             answer = await self._known(CUSTOMERS_ROUTE, asked)
             if answer is None:
                 return
-            rows = _rows(answer, "session_outcomes", CUSTOMERS_ROUTE)
+            rows = self._rows(answer, "session_outcomes", CUSTOMERS_ROUTE)
+            repeats.see(rows)
             if rows:
                 self._save(CUSTOMERS_ROUTE, answer, len(rows))
             offset += len(rows)
@@ -236,7 +254,7 @@ class _Fetch:
         """An answer that is all there is."""
         answer = await self._known(route, asked, method="GET")
         if answer is not None:
-            self._save(route, answer, len(_rows(answer, name, route)))
+            self._save(route, answer, len(self._rows(answer, name, route)))
 
     def _save(self, route: str, answer: Mapping[str, Any], rows: int) -> None:
         self.files += 1
@@ -265,41 +283,65 @@ class _Fetch:
                     response = await self.client.get(route, params=dict(asked))
                 else:
                     response = await self.client.post(route, json=dict(asked))
-            except httpx.TransportError as error:
-                said, pause = f"{type(error).__name__}: {error}", _pause(attempt, None)
+            except httpx.RequestError as error:
+                said, pause = f"{type(error).__name__}: {self._told(str(error))}", _pause(attempt, None)
             else:
                 if response.status_code not in _PASSING:
-                    return _read(response, route)
+                    return self._read(response, route)
                 said, pause = f"status {response.status_code}", _pause(attempt, response.headers.get("retry-after"))
             if attempt < TRIES - 1:
                 await anyio.sleep(pause)
         raise LogError(f"{self.client.base_url} {route}: asked {TRIES} times, last {said}")
 
+    def _read(self, response: httpx.Response, route: str) -> dict[str, Any]:
+        status = response.status_code
+        where = f"{response.request.url.scheme}://{response.request.url.netloc.decode('ascii', 'replace')}{route}"
+        if status in _REFUSED:
+            raise LogError(f"{where} refuses the key (status {status}): set {KEY_VARIABLE}, or pass key=")
+        if status in _UNKNOWN:
+            raise _UnknownRoute
+        if status >= 300:
+            raise LogError(f"{where}: status {status}, {quoted(self._told(response.text), longest=200)}")
+        try:
+            found = response.json()
+        except (ValueError, RecursionError) as error:
+            raise LogError(
+                f"{where} answers no JSON, but {quoted(self._told(response.text))}: is it Reflexio's address?"
+            ) from error
+        if not isinstance(found, dict):
+            raise LogError(f"{where} answers no JSON object: is it Reflexio's address?")
+        return found
 
-def _read(response: httpx.Response, route: str) -> dict[str, Any]:
-    status = response.status_code
-    where = f"{response.request.url.scheme}://{response.request.url.netloc.decode('ascii', 'replace')}{route}"
-    if status in _REFUSED:
-        raise LogError(f"{where} refuses the key (status {status}): set {KEY_VARIABLE}, or pass key=")
-    if status in _UNKNOWN:
-        raise _UnknownRoute
-    if status >= 300:
-        raise LogError(f"{where}: status {status}, {quoted(response.text, longest=200)}")
-    try:
-        found = response.json()
-    except ValueError as error:
-        raise LogError(f"{where} answers no JSON, but {quoted(response.text)}: is it Reflexio's address?") from error
-    if not isinstance(found, dict):
-        raise LogError(f"{where} answers no JSON object: is it Reflexio's address?")
-    return found
+    def _rows(self, answer: Mapping[str, Any], name: str, route: str) -> list[Any]:
+        found = answer.get(name)
+        if answer.get("success") is False or not isinstance(found, list):
+            said = answer.get("msg") or answer.get("message") or answer.get("detail") or "no " + name
+            raise LogError(f"{route} did not succeed: {quoted(self._told(str(said)), longest=200)}")
+        return found
+
+    def _told(self, text: str) -> str:
+        """What a server said, without the key, which some repeat."""
+        return text.replace(self.key, "(key)") if self.key else text
 
 
-def _rows(answer: Mapping[str, Any], name: str, route: str) -> list[Any]:
-    found = answer.get(name)
-    if answer.get("success") is False or not isinstance(found, list):
-        said = answer.get("msg") or answer.get("message") or answer.get("detail") or "no " + name
-        raise LogError(f"{route} did not succeed: {quoted(str(said), longest=200)}")
-    return found
+class _Repeats:
+    """Notices a server that reads neither pages nor times, and so would answer the same rows for ever."""
+
+    def __init__(self, route: str, what: str) -> None:
+        self._route, self._what = route, what
+        self._seen: set[bytes] = set()
+
+    def see(self, rows: list[Any]) -> None:
+        """Take note of the rows of a page or period; raise LogError where another one had the same."""
+        if not rows:
+            return
+        digest = hashlib.sha256(json.dumps(rows).encode()).digest()
+        if digest in self._seen:
+            raise LogError(
+                f"{self._route} gives {count_words(len(rows), 'row')} again, for another {self._what} than before: "
+                "is it Reflexio's address?"
+            )
+        self._seen.add(digest)
 
 
 def _pause(attempt: int, said: str | None) -> float:

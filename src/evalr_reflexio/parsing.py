@@ -139,7 +139,7 @@ def interaction_row(row: Sequence[Any], parts: Parts) -> InteractionRow:
     if action is not None:
         action = None if action in (NO_ACTION, "") else action if action in ACTIONS else "action"
     return InteractionRow(
-        interaction_id,
+        interaction_id if type(interaction_id) is int else whole_of(interaction_id, "interaction_id"),
         request_id,
         instant(at),
         role,

@@ -27,6 +27,8 @@ class Reflexio:
     missing: frozenset[str] = frozenset()
     busy: int = 0
     garbage: bytes | None = None
+    status: int = 200
+    forever: str = ""
     refusal: dict[str, Any] | None = None
     asked: Counter[str] = field(default_factory=Counter)
     bodies: list[dict[str, Any]] = field(default_factory=list)
@@ -43,17 +45,23 @@ class Reflexio:
         if self.refusal is not None:
             return 200, self.refusal
         if route == "/api/get_requests":
+            if self.forever == "requests":
+                return 200, {"success": True, "sessions": self.sessions[:20], "has_more": True}
             found = [each for each in self.sessions if any(_within(r["request"], asked) for r in each["requests"])]
             page = found[asked["offset"] : asked["offset"] + asked["top_k"]]
             more = len(found) > asked["offset"] + asked["top_k"]
             return 200, {"success": True, "sessions": page, "has_more": more}
         if route == "/api/get_agent_success_evaluation_results":
+            if self.forever == "outcomes":
+                return 200, {"success": True, "agent_success_evaluation_results": self.outcomes[: asked["limit"]]}
             rows = [row for row in self.outcomes if _within(row, asked)][: asked["limit"]]
             return 200, {"success": True, "agent_success_evaluation_results": rows}
         if route == "/api/get_retrieved_learning_evaluation_results":
             rows = [row for row in self.learnings if _within(row, asked, "interaction_created_at")][: asked["limit"]]
             return 200, {"success": True, "results": rows}
         if route == "/api/get_session_outcomes":
+            if self.forever == "customers":
+                return 200, {"success": True, "session_outcomes": self.customers[: asked["top_k"]]}
             page = self.customers[asked["offset"] : asked["offset"] + asked["top_k"]]
             return 200, {"success": True, "session_outcomes": page}
         if route == "/api/evaluations/shadow_comparisons/recent":
@@ -84,7 +92,10 @@ def running(server: Reflexio) -> Iterator[Reflexio]:
                 status, said = 401, {"detail": "no"}
             else:
                 status, said = server.answer(route, asked)
-            body = server.garbage if server.garbage is not None else json.dumps(said).encode()
+            if server.garbage is not None:
+                status, body = server.status, server.garbage
+            else:
+                body = json.dumps(said).encode()
             self.send_response(status)
             self.send_header("content-length", str(len(body)))
             if status == 429:

@@ -155,12 +155,40 @@ def test_numbers_beyond_sqlite_and_lone_surrogates_are_kept_as_texts(tmp_path: P
     request = {"request_id": 7, "user_id": "u1", "session_id": 9, "created_at": 1_788_220_800}
     path = tmp_path / "requests.json"
     path.write_text(json.dumps({"sessions": [{"requests": [{"request": request, "interactions": [turn]}]}]}))
-    try:
-        ((key, record),) = records_of(path).items()
-    except LogError as error:
-        assert "is not JSON" in str(error)  # noqa: PT017  a lone surrogate is no JSON text to every parser
-        return
+    ((key, record),) = records_of(path).items()
     assert (key, record.interactions[0].content) == (("u1", "9"), "\ufffd")
+    with open_store(path) as store:
+        assert "'requests.json' has 1 lone surrogate, read as U+FFFD" in store.notes
+
+
+@pytest.mark.parametrize(
+    ("metadata", "cause", "seen"),
+    [
+        ('{"reflexio_retrieval_enabled": true}', "metadata is no map", r'"{\\"reflexio_retrieval_enabled\\": true}"'),
+        (True, "metadata is no map", "true"),
+        ("", "metadata is no map", '""'),
+        (None, "metadata is no map", "null"),
+        ({"reflexio_retrieval_enabled": 1}, "another type", "1"),
+    ],
+)
+def test_metadata_that_only_looks_like_a_map_is_no_tag(metadata: Any, cause: str, seen: str, tmp_path: Path) -> None:
+    request = {"request_id": "r", "user_id": "u", "session_id": "s", "created_at": 1_788_220_800, "metadata": metadata}
+    path = tmp_path / "requests.json"
+    path.write_text(json.dumps({"sessions": [{"requests": [{"request": request}]}]}))
+    (record,) = records_of(path).values()
+    assert TagArms().read(record) == (None, cause, seen)
+
+
+def test_ids_of_turns_that_are_no_numbers_are_counted(tmp_path: Path) -> None:
+    turns = [{"interaction_id": each, "created_at": 1_788_220_800} for each in (3, "2", "abc", None, 2.5, [1])]
+    request = {"request_id": "r", "user_id": "u", "session_id": "s", "created_at": 1_788_220_800}
+    path = tmp_path / "requests.json"
+    path.write_text(json.dumps({"sessions": [{"requests": [{"request": request, "interactions": turns}]}]}))
+    with open_store(path) as store:
+        account = store.account()
+        (record,) = store.sessions(account)
+    assert [turn.interaction_id for turn in record.interactions] == [2, 3]
+    assert account.left_out.counts["wrong type in 'interaction_id'"] == 4
 
 
 # Fetching
@@ -237,6 +265,45 @@ def test_the_key_comes_from_the_environment_and_stands_nowhere(
     with pytest.raises(LogError) as caught:
         fetch_sync(server.url, tmp_path / "three", since=SINCE, until=UNTIL)
     assert "another" not in str(caught.value)
+
+
+@pytest.mark.parametrize("where", ["status", "msg", "text"])
+def test_a_key_that_a_server_repeats_stands_in_no_error(where: str, server: Reflexio, tmp_path: Path) -> None:
+    key = server.key = "sk-not-to-be-seen"
+    if where == "status":
+        server.status, server.garbage = 418, f"no teapot for Bearer {key}".encode()
+    elif where == "msg":
+        server.refusal = {"success": False, "msg": f"no teapot for {key}"}
+    else:
+        server.garbage = f"<html>{key}".encode()
+    with pytest.raises(LogError, match=r"\(key\)") as raised:
+        fetch_sync(server.url, tmp_path / "log", since=SINCE, until=UNTIL, key=key)
+    assert key not in str(raised.value)
+
+
+def test_a_key_is_taken_without_the_end_of_its_line(server: Reflexio, tmp_path: Path) -> None:
+    server.key = "sk-1"
+    assert fetch_sync(server.url, tmp_path / "log", since=SINCE, until=UNTIL, key="sk-1\n").rows
+    for key in ("sk-1\0", "sk-\n1", "ключ"):
+        with pytest.raises(InputError, match="the key has characters that no key has") as raised:
+            fetch_sync(server.url, tmp_path / "other", since=SINCE, until=UNTIL, key=key)
+        assert key not in str(raised.value)
+
+
+@pytest.mark.parametrize("route", ["requests", "outcomes", "customers"])
+def test_a_server_that_repeats_itself_for_ever_is_left(route: str, server: Reflexio, tmp_path: Path) -> None:
+    server.forever = route
+    server.outcomes = [dict(server.outcomes[0], result_id=number) for number in range(1000)]
+    server.customers = [dict(server.customers[0], outcome_id=str(number)) for number in range(1000)]
+    with pytest.raises(LogError, match=r"gives [\d,]+ rows again, for another (page|period) than before"):
+        fetch_sync(server.url, tmp_path / "log", since=SINCE, until=UNTIL)
+    assert sum(server.asked.values()) < 200
+
+
+def test_an_answer_nested_without_end_is_an_error(server: Reflexio, tmp_path: Path) -> None:
+    server.garbage = b'{"sessions":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    with pytest.raises(LogError, match="answers no JSON"):
+        fetch_sync(server.url, tmp_path / "log", since=SINCE, until=UNTIL)
 
 
 def test_an_older_server_lacks_some_routes(server: Reflexio, tmp_path: Path) -> None:

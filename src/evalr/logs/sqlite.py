@@ -144,6 +144,9 @@ def _connect(path: Path, options: str, wait: float, snapshot: bool) -> sqlite3.C
         if snapshot:
             connection.execute("BEGIN")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except UnicodeDecodeError as error:  # SQLite quotes what is damaged, which then is no text
+        connection.close()
+        raise LogError(f"{path} is damaged: {COPY_IT}") from error
     except BaseException:
         connection.close()
         raise
