@@ -32,7 +32,7 @@ def assign_arm(name: str, *, holdout: float, experiment: str = TAG, org: str = D
         True for the treatment, False for the holdout.
 
     Raises:
-        InputError: `name` is empty, or `holdout` is no such share.
+        InputError: `name` is empty, `experiment` or `org` is no text, or `holdout` is no such share.
 
     Example:
         `metadata={"reflexio_retrieval_enabled": assign_arm(session_id, holdout=0.1)}`
@@ -42,6 +42,9 @@ def assign_arm(name: str, *, holdout: float, experiment: str = TAG, org: str = D
     if isinstance(holdout, bool) or not isinstance(holdout, int | float) or not 0 < holdout < 1:
         hint = f"; {holdout} percent is {holdout / 100}" if isinstance(holdout, int | float) and holdout >= 1 else ""
         raise InputError(f"holdout={holdout!r} must be a share above 0 and below 1, such as 0.1{hint}")
+    for what, given in (("experiment", experiment), ("org", org)):
+        if not isinstance(given, str):
+            raise InputError(f"{what}={given!r} must be a text")
     return not hash_fraction(org, experiment, name) < holdout
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from evalr.errors import ExperimentConflictError, InputError, RegistryError
 from evalr.estimates.words import choice_words
 from evalr.inputs import Now, resolve_now, utc_now
-from evalr.quoting import quoted
+from evalr.quoting import quoted, safe_text
 from evalr_reflexio.assigning import HOLDOUT, experiment_arm
 from evalr_reflexio.config import DEFAULT_ORG, Config, Experiment
 
@@ -277,17 +277,17 @@ class ExperimentRegistry:
         found = connection.execute(
             f"SELECT {_COLUMNS} FROM experiments WHERE org = ? ORDER BY number DESC", (self.org,)
         )
-        return [_experiment(row) for row in found]
+        return [self._read(row) for row in found]
 
     def _active(self, connection: sqlite3.Connection) -> Experiment | None:
         query = f"SELECT {_COLUMNS} FROM experiments WHERE org = ? AND ended_at IS NULL"
         row = connection.execute(query, (self.org,)).fetchone()
-        return None if row is None else _experiment(row)
+        return None if row is None else self._read(row)
 
     def _one(self, connection: sqlite3.Connection, experiment: str) -> Experiment | None:
         query = f"SELECT {_COLUMNS} FROM experiments WHERE org = ? AND id = ?"
         row = connection.execute(query, (self.org, experiment)).fetchone()
-        return None if row is None else _experiment(row)
+        return None if row is None else self._read(row)
 
     def _known(self, connection: sqlite3.Connection, experiment: str) -> Experiment:
         found = self._one(connection, experiment)
@@ -296,6 +296,16 @@ class ExperimentRegistry:
             there = choice_words(experiment, names) if names else "there has been none"
             raise InputError(f"no experiment {quoted(experiment)} of organisation {quoted(self.org)}; {there}")
         return found
+
+    def _read(self, row: tuple[str, float, str, str | None]) -> Experiment:
+        name, percentage, *texts = row
+        try:
+            started, ended = (None if text is None else resolve_now(datetime.fromisoformat(text)) for text in texts)
+        except (TypeError, ValueError) as error:
+            raise RegistryError(
+                f"{self.path}: a time of experiment {quoted(str(name))} cannot be read: the file was changed by hand"
+            ) from error
+        return Experiment(name, percentage, started, ended)
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -320,6 +330,8 @@ class ExperimentRegistry:
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         path = Path(self.path)
+        if "\0" in str(path):
+            raise RegistryError(f"{str(path)!r} is no path of a file")
         if mode != "rwc" and not path.exists():
             raise RegistryError(f"{path}: there is no registry of experiments; starting an experiment makes it")
         return sqlite3.connect(
@@ -338,8 +350,9 @@ class ExperimentRegistry:
     def _told(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.DatabaseError as error:
-            raise RegistryError(f"{self.path}: the registry of experiments cannot be used: {error}") from error
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the second where SQLite quotes what is damaged
+            words = safe_text(str(error), longest=300) if isinstance(error, sqlite3.Error) else "it is damaged"
+            raise RegistryError(f"{self.path}: the registry of experiments cannot be used: {words}") from error
 
 
 def _statements(script: str) -> Iterator[str]:
@@ -355,13 +368,6 @@ def _statements(script: str) -> Iterator[str]:
 def _is_new(connection: sqlite3.Connection) -> bool:
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     return bool(tables == 0)
-
-
-def _experiment(row: tuple[str, float, str, str | None]) -> Experiment:
-    name, percentage, started, ended = row
-    return Experiment(
-        name, percentage, datetime.fromisoformat(started), None if ended is None else datetime.fromisoformat(ended)
-    )
 
 
 def _check_id(experiment: object) -> None:

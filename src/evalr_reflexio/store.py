@@ -347,12 +347,16 @@ class Store:
         of_session: defaultdict[str, list[SessionRecord]] = defaultdict(list)
         for record in batch:
             of_session[record.session].append(record)
-        for verdict in self._verdicts(SHADOWS, sessions, shadow_row, parts, placed):
-            owner = None
-            for record in of_session[verdict.session]:
-                for turn in record.interactions:
-                    if turn.interaction_id == verdict.interaction:
-                        owner = record
+        verdicts = list(self._verdicts(SHADOWS, sessions, shadow_row, parts, placed))
+        judged = {verdict.session for verdict in verdicts}
+        owners = {
+            (session, turn.interaction_id): record
+            for session in judged
+            for record in of_session[session]
+            for turn in record.interactions
+        }
+        for verdict in verdicts:
+            owner = None if verdict.interaction is None else owners.get((verdict.session, verdict.interaction))
             if owner is None and verdict.session not in self._sessions_of_several():
                 owner = of_session[verdict.session][0]
             if owner is not None and placed[SHADOWS].add(verdict.verdict_id):

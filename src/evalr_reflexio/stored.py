@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -39,6 +39,9 @@ UNVERSIONED = "reflexio"
 
 PREFIX, PARTIAL = "prefix", "partial"
 """Flags: of a verdict on the first part of a session, and of learnings whose grading did not finish."""
+
+Turns = Mapping[int, InteractionRow]
+"""The turns of a session by their id."""
 
 Served = Literal["served", "shadow", "arm"]
 """Which answer had Reflexio: that which was served, the shadow, or the served one but in the control's sessions."""
@@ -95,7 +98,7 @@ def is_prefix(record: SessionRecord, row: OutcomeRow) -> bool:
 
 
 def shadow_verdict(
-    record: SessionRecord, row: ShadowRow, *, treatment: Side = "served", arm: str | None = None
+    record: SessionRecord, row: ShadowRow, *, turns: Turns, treatment: Side = "served", arm: str | None = None
 ) -> Verdict[ShadowWin]:
     """A verdict on two answers: which won follows from the position that it was shown in, as recorded."""
     tie = row.winner == "tie"
@@ -106,7 +109,7 @@ def shadow_verdict(
         reason=row.reason,
         treatment=treatment,
     )
-    turn = _turn_of(record, row.interaction)
+    turn = None if row.interaction is None else turns.get(row.interaction)
     attributes = attributes_of(record)
     if row.agent_version:
         attributes["agent_version"] = row.agent_version
@@ -122,7 +125,9 @@ def shadow_verdict(
     return Verdict(value, SHADOW_JUDGE, row.prompt_version or "unknown", about)
 
 
-def learning_verdict(record: SessionRecord, row: LearningRow, *, arm: str | None = None) -> Verdict[LearningImpact]:
+def learning_verdict(
+    record: SessionRecord, row: LearningRow, *, turns: Turns, arm: str | None = None
+) -> Verdict[LearningImpact]:
     """A verdict on what one learning did for one response; what the judge did not say is None."""
     value = LearningImpact(
         relevant=row.relevant,
@@ -133,7 +138,7 @@ def learning_verdict(record: SessionRecord, row: LearningRow, *, arm: str | None
         diagnosis_reason=row.diagnosis_reason,
     )
     learning = Reference(row.kind, row.learning)
-    turn = _turn_of(record, row.interaction)
+    turn = None if row.interaction is None else turns.get(row.interaction)
     attributes = attributes_of(record)
     if row.agent_version:
         attributes["agent_version"] = row.agent_version
@@ -175,10 +180,8 @@ def customer_verdict(
     return Verdict(SessionOutcome(success=row.outcome == "success"), evaluator, "1", about)
 
 
-def _turn_of(record: SessionRecord, interaction: int | None) -> InteractionRow | None:
-    if interaction is None:
-        return None
-    return next((each for each in record.interactions if each.interaction_id == interaction), None)
+def _turns_of(record: SessionRecord) -> Turns:
+    return {turn.interaction_id: turn for turn in record.interactions}
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,20 +215,22 @@ def shadows_told(
     The bare row where only the arm could say which answer had Reflexio, and the session has none.
     """
     side = treatment_side(which, arm, controls)
+    turns = _turns_of(record) if record.shadow_verdicts else {}
     last = {(row.interaction, row.prompt_version): row.verdict_id for row in record.shadow_verdicts}
     for row in record.shadow_verdicts:
         if side is None:
             yield row
             continue
-        stored = Stored(SHADOW, shadow_verdict(record, row, treatment=side, arm=arm))
+        stored = Stored(SHADOW, shadow_verdict(record, row, turns=turns, treatment=side, arm=arm))
         is_earlier = row.interaction is not None and last[row.interaction, row.prompt_version] != row.verdict_id
         yield Told(stored, row, f"shadow verdict {row.verdict_id}", is_earlier)
 
 
 def learnings_told(record: SessionRecord, *, arm: str | None = None) -> Iterator[Told]:
     """The verdicts on learnings, by id; of one response and learning, the last counts."""
+    turns = _turns_of(record) if record.learning_verdicts else {}
     last = {(row.interaction, row.kind, row.learning): row.result_id for row in record.learning_verdicts}
     for row in record.learning_verdicts:
-        stored = Stored(LEARNING, learning_verdict(record, row, arm=arm))
+        stored = Stored(LEARNING, learning_verdict(record, row, turns=turns, arm=arm))
         is_earlier = last[row.interaction, row.kind, row.learning] != row.result_id
         yield Told(stored, row, f"learning result {row.result_id}", is_earlier)

@@ -335,6 +335,12 @@ def test_somebody_is_assigned(name: Any) -> None:
         assign_arm(name, holdout=0.5)
 
 
+@pytest.mark.parametrize("names", [{"experiment": None}, {"org": None}])
+def test_an_experiment_and_an_organisation_are_texts(names: Any) -> None:
+    with pytest.raises(InputError, match="=None must be a text"):
+        assign_arm("ada", holdout=0.1, **names)
+
+
 def test_a_lone_surrogate_is_no_id() -> None:
     with pytest.raises(InputError, match="lone surrogate"):
         assign_arm("\ud800", holdout=0.5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import sqlite3
 import subprocess
 import sys
@@ -253,6 +254,34 @@ def test_one_made_by_a_later_evalr_is_left_alone(registry: ExperimentRegistry) -
     connection.close()
     with pytest.raises(RegistryError, match="made by a later evalr"):
         registry.stop("exp-1")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_damaged_file_says_so(seed: int, registry: ExperimentRegistry) -> None:
+    registry.start("exp-1", holdout_percentage=10)
+    path = Path(registry.path)
+    content, chance = bytearray(path.read_bytes()), random.Random(seed)
+    for _ in range(200):
+        content[chance.randrange(100, len(content))] = chance.randrange(128, 256)
+    path.write_bytes(bytes(content))
+    with pytest.raises(RegistryError, match=r"cannot be used|is no registry"):
+        registry.experiments  # noqa: B018  it is read
+
+
+@pytest.mark.parametrize("text", ["yesterday", "2026-08-01", "2026-08-01T00:00:00"])
+def test_a_time_that_was_written_by_hand_says_so(text: str, registry: ExperimentRegistry) -> None:
+    registry.start("exp-1", holdout_percentage=10)
+    with sqlite3.connect(registry.path) as connection:
+        connection.execute("DROP TRIGGER ended_once")
+        connection.execute("UPDATE experiments SET started_at = ?", (text,))
+    connection.close()
+    with pytest.raises(RegistryError, match="a time of experiment 'exp-1' cannot be read"):
+        registry.assign("ada")
+
+
+def test_a_path_that_is_none_is_refused() -> None:
+    with pytest.raises(RegistryError, match="is no path"):
+        ExperimentRegistry("experiments\0.db").start("exp-1", holdout_percentage=10)
 
 
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:

@@ -103,7 +103,8 @@ def _further(section: Further, width: int, style: Style) -> Iterator[str]:
         else:
             title = shortened(safe_text(each.title), LONGEST_GROUP)
             notes = " · ".join(safe_text(note, longest=300) for note in each.notes)
-            parts.append(Line(f"  {title}" if each.within else title, each.value, each.interval, notes))
+            value, interval = (shortened(safe_text(text), LONGEST_GROUP) for text in (each.value, each.interval))
+            parts.append(Line(f"  {title}" if each.within else title, value, interval, notes))
     yield from _aligned(parts, width, style)
 
 
