@@ -480,6 +480,8 @@ def test_everything_is_plain_data(newest_log: Path) -> None:
 
 def test_texts_of_the_log_cannot_steer_a_terminal_or_a_page(writer: Writer) -> None:
     judged(writer, [("<script>\x1b[31m", "u\x1b]0;", "<b>with", 0)])
+    writer.session("s-type", "u1", source="x")
+    writer.outcome("s-type", "u1", success=0, failure_type="\x1b[31m<i>", failure_reason="\x1b[31m")
     found = impact(writer.done(), arms="request-source:<i>a=<b>with;b=x", now=NOW)
     assert "\x1b" not in str(found)
     assert "<script>" not in found._repr_html_()

@@ -29,7 +29,7 @@ class Telling(Log):
     def further(self) -> Sequence[Further]:
         lines: list[FurtherLine | str] = [
             estimate_line("covered", SHARE, notes=["by hand"]),
-            FurtherLine("of them <b>\x1b[31m", "3", within=True),
+            FurtherLine("of them <b>\x1b[31m", "3\x1b[0m", "\x9b1m", within=True),
             "a note on both",
         ]
         data = {"records": self.records, "covered": SHARE.to_dict()}
@@ -46,8 +46,8 @@ def test_sections_of_a_reader_follow_the_measures_on_the_screen() -> None:
     lines = report(Telling("log", "telling", items), now=NOW).text(width=90).splitlines()
     at = lines.index("What was covered")
     assert lines[at + 1 : at + 4] == [
-        "  covered                75.0% [60.0, 90.0]  4 sessions · by hand",
-        "    of them <b>\\x1b[31m  3",
+        "  covered                75.0%    [60.0, 90.0]  4 sessions · by hand",
+        "    of them <b>\\x1b[31m  3\\x1b[0m \\x9b1m",
         "    - a note on both",
     ]
     assert any("task completion" in line for line in lines[:at])
