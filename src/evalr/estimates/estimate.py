@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evalr.errors import MissingExtraError
 from evalr.estimates import display
+from evalr.estimates.plot import Plotted
 from evalr.estimates.words import Unit, count_words, ended_words, interval_words, rounded_words, value_words
 from evalr.quoting import safe_text
 
@@ -33,7 +34,7 @@ Status = Literal["ok", "undefined", "not_reached", "degenerate", "inconsistent"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class Estimate(Plotted):
     """One number with its interval and its account. Undefined is None with a reason, never NaN and never an invented 0.
 
     Attributes:
@@ -184,7 +185,7 @@ def number_line(name: str, estimate: Estimate) -> str:
     return " ".join(word for word in (name, value_words(estimate.value, estimate.unit), interval) if word)
 
 
-class Groups(Mapping[str | None, Estimate]):
+class Groups(Plotted, Mapping[str | None, Estimate]):
     """One estimate for each group, in the order of their names; results without the attribute come last, under None.
 
     `overlap` says that a result may be in several groups, so that their counts do not add up to the whole.

@@ -12,6 +12,7 @@ from evalr.errors import InputError
 from evalr.estimates import display
 from evalr.estimates.estimate import Estimate, Groups, frame, number_line
 from evalr.estimates.interval import Interval, normal_quantile, spread_of
+from evalr.estimates.plot import Plotted
 from evalr.estimates.sample_ratio import SampleRatio
 from evalr.estimates.words import count_words, p_words, value_words
 from evalr.quoting import safe_text
@@ -26,7 +27,7 @@ UNEVEN = "uneven_coverage"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Allocation:
+class Allocation(Plotted):
     """Who was assigned to the two arms, and who of them was evaluated.
 
     Attributes:
@@ -82,7 +83,7 @@ class Allocation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lift:
+class Lift(Plotted):
     """Treatment compared with control, over one summary.
 
     Attributes:

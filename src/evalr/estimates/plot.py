@@ -54,10 +54,10 @@ class Plot:
     def to_altair(self) -> Any:
         """The plot as an Altair chart, to go on from. Needs `evalr[report]`."""
         try:
-            import altair
+            import altair as alt
         except ModuleNotFoundError as error:
             raise _missing(error, "altair") from error
-        return altair.Chart.from_dict(dict(self.spec), validate=False)
+        return alt.Chart.from_dict(dict(self.spec), validate=False)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """What a notebook shows: it draws the specification itself where it can, and the SVG where it cannot."""
@@ -110,6 +110,4 @@ def _missing(error: ModuleNotFoundError, module: str) -> Exception:
     if error.name != module:
         return error
     package = metadata.distribution("evalr").name
-    return MissingExtraError(
-        f"drawing needs {module!r}, which is not installed: pip install '{package}[report]'"
-    )
+    return MissingExtraError(f"drawing needs {module!r}, which is not installed: pip install '{package}[report]'")

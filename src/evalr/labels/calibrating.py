@@ -11,6 +11,7 @@ from evalr.estimates import display
 from evalr.estimates.calibration import BinRule, Reliability, brier_score, log_loss, reliability
 from evalr.estimates.estimate import Estimate, frame
 from evalr.estimates.interval import tail
+from evalr.estimates.plot import Plotted
 from evalr.estimates.words import choice_words, count_words, interval_words, number_words, value_words
 from evalr.fields import verdict_fields
 from evalr.labels.agreeing import TIED, together
@@ -38,7 +39,7 @@ TIES = "tied between people"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
+class Calibration(Plotted):
     """A judge's confidence in one field, beside how often it was right.
 
     Attributes:

@@ -15,6 +15,7 @@ from evalr.errors import InputError, PluginError
 from evalr.estimates.buckets import Bucket, TimeBucket
 from evalr.estimates.estimate import Estimate, frame
 from evalr.estimates.interval import tail
+from evalr.estimates.plot import Plotted
 from evalr.estimates.words import choice_words, count_words, plural, window_words
 from evalr.inputs import Clock, check_window, resolve_now, utc_now
 from evalr.logs.finding import find_reader, place_of
@@ -90,7 +91,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Plotted):
     """What a log says. Print it, show it in a notebook, or take it apart: `sections`, `rows`, `report["drop_off"]`.
 
     Attributes:

@@ -10,6 +10,7 @@ from evalr.errors import InputError
 from evalr.estimates import display
 from evalr.estimates.estimate import USUAL_LEVEL, Estimate, frame
 from evalr.estimates.gates import PASSED, UNUSABLE, Ruling, read_condition, rule
+from evalr.estimates.plot import Plotted
 from evalr.estimates.words import choice_words, count_words, interval_words, p_words, value_words
 from evalr.quoting import safe_text
 
@@ -87,7 +88,7 @@ class PairedDifference:
         return {**own, "difference": value, **difference}
 
 
-class Comparison(Mapping[str, PairedDifference]):
+class Comparison(Plotted, Mapping[str, PairedDifference]):
     """Two runs compared, measure by measure.
 
     Attributes:

@@ -29,6 +29,7 @@ from evalr.verdicts import NO_VERDICT, Duplicates, Result, V, Verdict, about_of,
 
 if TYPE_CHECKING:
     from evalr.estimates.lift import Lift
+    from evalr.estimates.trends import Trends
     from evalr.summaries.two_arms import LiftInterval, TwoArms
 
 PENDING = "pending"
@@ -159,6 +160,39 @@ class Summary(ABC, Generic[V]):
         if None in tally.entries:
             names.append(None)
         return Trend(bucket, {name: summary._group(tally, name, level, mix_versions) for name in names})
+
+    def trends(
+        self,
+        results: Iterable[Result[V] | V],
+        bucket: Bucket = "day",
+        *,
+        by: Key = "arm",
+        tz: str | tzinfo = "UTC",
+        cluster: Key | None = None,
+        level: float = 0.95,
+        duplicates: Duplicates = "error",
+        mix_versions: bool = False,
+        **settings: Any,
+    ) -> Trends:
+        """The trend of each arm, and that of results without one, which are shown and never taken for an arm's.
+
+        Args:
+            results: as in `estimate`.
+            bucket: as in `trend`, as is `tz`.
+            by: what says the arm: any key.
+            tz: whose calendar days, weeks and months are of.
+            cluster: as in `estimate`; so are the others.
+            level: of all intervals.
+            duplicates: of one subject.
+            mix_versions: allow several versions of one evaluator.
+            settings: other values for the summary's own fields.
+        """
+        from evalr.summaries.over_time import OverTime, trends_of
+
+        summary = self._set(settings)
+        tally = summary.tally(results, by=OverTime(TimeBucket(bucket, tz), by), cluster=cluster, duplicates=duplicates)
+        called = by if isinstance(by, str) else "group"
+        return trends_of(summary, tally, bucket, called, level=level, mix_versions=mix_versions)
 
     def lift(
         self,

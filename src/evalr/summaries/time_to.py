@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
 from itertools import repeat
@@ -14,15 +14,16 @@ from evalr.errors import InputError
 from evalr.estimates.estimate import Estimate
 from evalr.estimates.words import Unit
 from evalr.summaries.columns import Times
-from evalr.summaries.keys import Place, cluster_kinds
+from evalr.summaries.keys import Key, Place, cluster_kinds
 from evalr.summaries.summary import UNKNOWN, Summary, Terms, share_bounds
 from evalr.tallies.durations import COMPETING, EVENT, OPEN, Durations, UnitDurations
 from evalr.tallies.numbering import Clusters
-from evalr.tallies.tally import Entry
-from evalr.verdicts import V
+from evalr.tallies.tally import Entry, Tally
+from evalr.verdicts import Duplicates, Result, V
 
 if TYPE_CHECKING:
     from evalr.estimates.duration import Quantile, RestrictedMean
+    from evalr.estimates.survival import SurvivalCurve
     from evalr.summaries.two_arms import TwoArms
 
 
@@ -109,6 +110,52 @@ class TimeTo(Summary[V]):
         codes = {None: OPEN, self.event: EVENT}
         end = array("b", map(codes.get, columns.end, repeat(COMPETING)))
         return lambda entry: entry.cells.extend(after, end, clusters)
+
+    def curve(
+        self,
+        results: Iterable[Result[V] | V] | Tally[Any],
+        *,
+        cluster: Key | None = None,
+        level: float = 0.95,
+        duplicates: Duplicates = "error",
+        mix_versions: bool = False,
+        **settings: Any,
+    ) -> SurvivalCurve:
+        """The whole course: the share for which it had happened by each time or, with `open`, had not yet.
+
+        Args:
+            results: as in `estimate`; so are the others.
+            cluster: what the intervals are computed over.
+            level: of the intervals, which hold at each time for itself.
+            duplicates: of one subject.
+            mix_versions: allow several versions of one evaluator.
+            settings: other values for the summary's own fields.
+        """
+        summary = self._set(settings)
+        tally = summary._tallied(results, None, cluster, duplicates)
+        return summary._curve(summary._entry(tally, None), summary._terms(tally, level, mix_versions))
+
+    def _curve(self, entry: Entry[Any], terms: Terms) -> SurvivalCurve:
+        from evalr.estimates.survival import survival_curve
+
+        durations, estimate = _durations(entry), self._estimate(entry, terms)
+        return survival_curve(
+            durations,
+            open=self.open,
+            within=None if self.within is None else _length(self.within),
+            level=terms.level,
+            name=self.name,
+            n=len(durations),
+            noun=estimate.noun,
+            counts={
+                "ended": durations.end.count(EVENT),
+                "ended_otherwise": durations.end.count(COMPETING),
+                "censored": durations.end.count(OPEN),
+            },
+            clustered_by=estimate.clustered_by,
+            unit=self.unit,
+            left_out=estimate.left_out,
+        )
 
     def _compare(self, treatment: Entry[Any], control: Entry[Any], level: float, interval: str) -> TwoArms:
         from evalr.summaries.two_arms import compared_mean_times, compared_times

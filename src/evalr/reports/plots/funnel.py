@@ -39,7 +39,7 @@ def funnel_figure(funnel: Funnel, *, width: int | None = None) -> dict[str, Any]
     left = funnel.whole
     bars: list[tuple[str, int, int, str]] = [(funnel.called, 0, funnel.whole, "kept")]
     for each in excluded:
-        bars.append((f"− {each.reason}", left - each.n, left, "left out"))
+        bars.append((f"less {each.reason}", left - each.n, left, "left out"))
         left -= each.n
     bars.append((funnel.counted, 0, left, "kept"))
     names = distinct([name for name, *_ in bars])
@@ -50,7 +50,7 @@ def funnel_figure(funnel: Funnel, *, width: int | None = None) -> dict[str, Any]
             "to": end,
             "kind": kind,
             "n": f"{end - start:,}",
-            "beside": f"{end - start:,}   {value_words((end - start) / funnel.whole, 'share') if funnel.whole else '—'}",
+            "beside": _with_share(end - start, funnel.whole),
         }
         for name, (_, start, end, kind) in zip(names, bars, strict=True)
     ]
@@ -84,3 +84,7 @@ def funnel_figure(funnel: Funnel, *, width: int | None = None) -> dict[str, Any]
             },
         ],
     }
+
+
+def _with_share(part: int, whole: int) -> str:
+    return f"{part:,} · {value_words(part / whole, 'share')}" if whole else f"{part:,}"

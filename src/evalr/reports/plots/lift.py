@@ -18,7 +18,7 @@ def lift_figure(lift: Lift, *, width: int | None = None) -> tuple[dict[str, Any]
     arms = [lift.treatment_arm, lift.control_arm]
     named: list[tuple[str, Estimate]] = [(arm, lift.arms[arm]) for arm in arms]
     named += [(lift.arms.group_words(arm), each) for arm, each in lift.arms.items() if arm not in arms]
-    difference = [(f"{lift.treatment_arm} − {lift.control_arm}", lift.difference)]
+    difference = [(f"{lift.treatment_arm} less {lift.control_arm}", lift.difference)]
     notes = lift.warnings() + ([] if lift.p is None else [p_words(lift.p)])
     parts = [
         interval_rows(named, width=width),
@@ -43,6 +43,6 @@ def forest_figure(
         part = interval_rows([(name, each) for name, each, _ in fitting], width=width, counted=False, color=INK)
         for value, (_, _, words) in zip(part["data"]["values"], fitting, strict=True):
             value["n"] = safe_text(words, longest=60)
-            value["beside"] = f"{value['shown']}   {value['n']}"
+            value["beside"] = f"{value['shown']} · {value['n']}"
         parts.append(part)
     return parts[0] if len(parts) == 1 else {"vconcat": parts, "spacing": 18}

@@ -17,7 +17,8 @@ TITLE_LONGEST = 90
 SMALL = 10
 
 CONFIG: dict[str, Any] = {
-    "font": "system-ui, sans-serif",
+    "font": "Helvetica, Arial, Liberation Sans, sans-serif",
+    "padding": {"left": 16, "right": 30, "top": 6, "bottom": 6},
     "background": "white",
     "view": {"stroke": None},
     "axis": {
@@ -35,7 +36,7 @@ CONFIG: dict[str, Any] = {
         "labelColor": INK,
         "labelFontSize": 11,
         "labelLimit": 260,
-        "orient": "top",
+        "orient": "bottom",
         "titleColor": SOFT,
         "titleFontSize": 11,
         "titleFontWeight": "normal",

@@ -21,9 +21,9 @@ def reliability_figure(found: Reliability, *, width: int | None = None) -> tuple
             "low": None if each.interval.low is None else 100 * each.interval.low,
             "high": None if each.interval.high is None else 100 * each.interval.high,
             "n": f"n={each.n:,}",
-            "shown": f"{value_words(each.right, 'share')} {interval_words(each.interval.low, each.interval.high, 'share')}",
-            # Where the upper half is full of intervals, words stand below.
-            "above": (each.interval.high or each.right) < 0.93,  # noqa: PLR2004
+            "shown": " ".join(
+                [value_words(each.right, "share"), interval_words(each.interval.low, each.interval.high, "share")]
+            ),
         }
         for each in found.bins
     ]
@@ -35,7 +35,6 @@ def reliability_figure(found: Reliability, *, width: int | None = None) -> tuple
         {"field": "shown", "type": "nominal", "title": "right"},
         {"field": "n", "type": "nominal", "title": "n"},
     ]
-    text = {"type": "text", "color": SOFT, "fontSize": 10}
     layers: list[dict[str, Any]] = [
         {
             "data": {"values": [{"confidence": 0, "right": 0}, {"confidence": 100, "right": 100}]},
@@ -51,14 +50,8 @@ def reliability_figure(found: Reliability, *, width: int | None = None) -> tuple
             "encoding": {"x": x, "y": y, "tooltip": tooltip},
         },
         {
-            "transform": [{"filter": {"field": "above", "equal": True}}],
-            "mark": {**text, "dy": -6, "baseline": "bottom"},
-            "encoding": {"x": x, "y": {**y, "field": "high"}, "text": {"field": "n"}},
-        },
-        {
-            "transform": [{"filter": {"field": "above", "equal": False}}],
-            "mark": {**text, "dy": 6, "baseline": "top"},
-            "encoding": {"x": x, "y": {**y, "field": "low"}, "text": {"field": "n"}},
+            "mark": {"type": "text", "color": SOFT, "fontSize": 10, "angle": 270, "align": "left"},
+            "encoding": {"x": x, "y": {"value": -6}, "text": {"field": "n"}},
         },
     ]
     notes = []

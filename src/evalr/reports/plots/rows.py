@@ -67,14 +67,14 @@ def interval_rows(
     scale = scale or scale_for(estimate for _, estimate in pairs)
     names, width = distinct([name for name, _ in pairs]), width or WIDTH
     values = [{"name": name, **point_of(each, scale)} for name, (_, each) in zip(names, pairs, strict=True)]
-    for row, (_, each) in zip(values, pairs, strict=True):
-        row["beside"] = f"{row['shown']}   {row['n']}" if counted else row["shown"]
+    for row in values:
+        row["beside"] = f"{row['shown']} · {row['n']}" if counted else row["shown"]
     y = {"field": "name", "type": "nominal", "sort": None, "title": None, "axis": {"domain": False, "ticks": False}}
     x = {
         "field": "value",
         "type": "quantitative",
         "scale": scale.spec(),
-        "title": axis or scale.title,
+        "title": axis or scale.words(),
         "axis": {"tickCount": 6},
     }
     tooltip = [

@@ -39,10 +39,10 @@ class Scale(NamedTuple):
         """The scale of an encoding."""
         return {"domain": [self.low, self.high], "nice": False, "zero": False}
 
-    def notes(self) -> list[str]:
-        """What is to be said of it."""
+    def words(self) -> str:
+        """What stands beside the axis: what it is in, and where it begins if that is not at 0."""
         cut = not self.difference and self.low > 0
-        return [f"the axis begins at {self.low:g}, not at 0"] if cut else []
+        return f"{self.title}, from {self.low:g} and not from 0" if cut else self.title
 
 
 def scale_of(unit: Unit, values: Iterable[float | None]) -> Scale:

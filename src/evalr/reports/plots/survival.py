@@ -83,7 +83,12 @@ def survival_figure(curve: SurvivalCurve, *, width: int | None = None) -> tuple[
         "mark": {"type": "text", "fontSize": 10, "color": SOFT},
         "encoding": {
             "x": {**x, "title": time.title, "axis": {"tickCount": _TICKS, "orient": "bottom"}},
-            "y": {"field": "of", "type": "nominal", "title": None, "axis": {"domain": False, "ticks": False}},
+            "y": {
+                "field": "of",
+                "type": "nominal",
+                "title": None,
+                "axis": {"domain": False, "ticks": False, "labelPadding": 14},
+            },
             "text": {"field": "n"},
         },
     }

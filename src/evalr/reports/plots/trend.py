@@ -34,9 +34,7 @@ def trend_figure(trend: Trend, *, width: int | None = None) -> tuple[dict[str, A
     return curves_figure([Curve("", trend)], trend.by, width=width)
 
 
-def curves_figure(
-    curves: Sequence[Curve], by: str, *, width: int | None = None
-) -> tuple[dict[str, Any], list[str]]:
+def curves_figure(curves: Sequence[Curve], by: str, *, width: int | None = None) -> tuple[dict[str, Any], list[str]]:
     """The layers of the trends of several arms, each with a row of its own for its n."""
     buckets = sorted({bucket for curve in curves for bucket in curve.trend if bucket is not None})
     if len(curves) == 1:
@@ -54,7 +52,7 @@ def curves_figure(
     if width is not None:
         step = max(8, width // max(1, len(shown)))
     notes = [f"the latest {len(shown):,} of {len(buckets):,}"] if len(buckets) > len(shown) else []
-    return _layers(names, curves, values, labels, scale, step, f"{by}{year}"), notes + scale.notes()
+    return _layers(names, curves, values, labels, scale, step, f"{by}{year}"), notes
 
 
 def bucket_labels(buckets: Sequence[str], by: str) -> tuple[list[str], str]:
@@ -116,13 +114,14 @@ def _layers(
         "axis": {"labelAngle": 0 if upright else -90, "labelOverlap": False, "domain": True},
         "scale": {"paddingInner": 0, "paddingOuter": 0.5, "type": "point"},
     }
-    y = {"field": "value", "type": "quantitative", "scale": scale.spec(), "title": scale.title}
+    y = {"field": "value", "type": "quantitative", "scale": scale.spec(), "title": scale.words()}
     y |= {"axis": {"tickCount": 5}}
     color, shape, dash = _told_apart(names, curves)
     tooltip = [{"field": field, "type": "nominal", "title": title} for field, title in _told(several)]
     lone = {"filter": {"field": "alone", "equal": True}}
     known = {"filter": {"field": "value", "valid": True}}
     zero = {"data": {"values": [{}]}, "mark": {"type": "rule", "color": GREY}, "encoding": {"y": {"datum": 0}}}
+    # First, as they are of every bucket: those without a value have their place, too.
     counts = [
         {
             "transform": [{"filter": {"field": "place", "equal": place}}],
@@ -149,6 +148,8 @@ def _layers(
         "height": HEIGHT,
         "data": {"values": values},
         "layer": [
+            *counts,
+            *beside,
             *([zero] if scale.difference else []),
             {
                 "transform": [known],
@@ -170,8 +171,6 @@ def _layers(
                 "mark": {"type": "point", "filled": True, "size": 42, "opacity": 1},
                 "encoding": {**marked, "y": y, "tooltip": tooltip} | ({"shape": shape} if several else {}),
             },
-            *counts,
-            *beside,
         ],
     }
 
@@ -190,6 +189,12 @@ def _told_apart(names: Sequence[str], curves: Sequence[Curve]) -> tuple[dict[str
     domain = list(names)
 
     def channel(given: list[Any]) -> dict[str, Any]:
-        return {"field": "arm", "type": "nominal", "title": None, "scale": {"domain": domain, "range": given}}
+        return {
+            "field": "arm",
+            "type": "nominal",
+            "title": None,
+            "scale": {"domain": domain, "range": given},
+            "legend": {"symbolOpacity": 1},
+        }
 
     return channel(colors), channel(shapes), channel(dashes)

@@ -1,6 +1,6 @@
-"""What a part of a report is made of: plain data that a page, a screen and JSON each lay out in their own way.
+"""What a further section of a report is made of: plain data, which pages, screens and JSON lay out in their own way.
 
-A reader gives parts of its own where a log says more than measures do. A block holds words and numbers that are ready
+A reader adds sections where a log says more than measures do. A block holds words and numbers that are ready
 to be read, and no markup: whatever stands in it may come from a log, and is escaped and cut where it is shown.
 """
 
@@ -13,7 +13,6 @@ from typing import Any, Literal, TypeAlias
 from evalr.errors import InputError
 
 Tone = Literal["note", "warning"]
-Place = Literal["first", "last"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,23 +148,6 @@ class Cards:
 Block: TypeAlias = Notice | Tiles | Table | Figure | Cards
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """A section of a report that is no measure's.
-
-    Attributes:
-        title: what it is about.
-        blocks: what stands in it, from top to bottom.
-        place: "first" where it stands above the measures, "last" where it stands below them.
-        reason: why it is empty, where it is.
-    """
-
-    title: str
-    blocks: tuple[Block, ...] = ()
-    place: Place = "last"
-    reason: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, in plain types."""
-        blocks = [{"block": type(block).__name__.lower(), **asdict(block)} for block in self.blocks]
-        return {"title": self.title, "place": self.place, "reason": self.reason, "blocks": blocks}
+def block_dict(block: Block) -> dict[str, Any]:
+    """Everything in a block, in plain types that JSON takes."""
+    return {"block": type(block).__name__.lower(), **asdict(block)}
