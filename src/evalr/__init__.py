@@ -36,6 +36,7 @@ from evalr.verdicts import Duplicates, Failure, HandOff, Result, Score, Skip, Ve
 if TYPE_CHECKING:
     from evalr.estimates.lift import Allocation, Lift
     from evalr.estimates.many import benjamini_hochberg, benjamini_yekutieli, holm
+    from evalr.estimates.plot import Plot
     from evalr.estimates.power import (
         Detectable,
         Needed,
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     )
     from evalr.estimates.sample_ratio import SampleRatio, coverage_by_arm, sample_ratio, sequential_sample_ratio
     from evalr.estimates.sequential import running_p
+    from evalr.estimates.survival import SurvivalCurve
+    from evalr.estimates.trends import Trends
     from evalr.reports.report import Report, report
 
 __all__ = [
@@ -83,6 +86,7 @@ __all__ = [
     "MixedVersionsError",
     "Needed",
     "Per",
+    "Plot",
     "PluginError",
     "PositionEffect",
     "Rate",
@@ -96,10 +100,12 @@ __all__ = [
     "Skip",
     "SpoolError",
     "Summary",
+    "SurvivalCurve",
     "Tally",
     "TimeBucket",
     "TimeTo",
     "Trend",
+    "Trends",
     "UnknownLogError",
     "Verdict",
     "WinTest",
@@ -130,8 +136,11 @@ _LATER = {
     "Detectable": "evalr.estimates.power",
     "Lift": "evalr.estimates.lift",
     "Needed": "evalr.estimates.power",
+    "Plot": "evalr.estimates.plot",
     "Report": "evalr.reports.report",
     "SampleRatio": "evalr.estimates.sample_ratio",
+    "SurvivalCurve": "evalr.estimates.survival",
+    "Trends": "evalr.estimates.trends",
     "benjamini_hochberg": "evalr.estimates.many",
     "benjamini_yekutieli": "evalr.estimates.many",
     "coverage_by_arm": "evalr.estimates.sample_ratio",

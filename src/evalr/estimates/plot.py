@@ -57,7 +57,7 @@ class Plot:
             import altair as alt
         except ModuleNotFoundError as error:
             raise _missing(error, "altair") from error
-        return alt.Chart.from_dict(dict(self.spec), validate=False)
+        return alt.Chart.from_dict(dict(self.spec))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """What a notebook shows: it draws the specification itself where it can, and the SVG where it cannot."""

@@ -4,6 +4,7 @@ Text from a log is whatever somebody wrote: it is quoted where a message shows i
 """
 
 from evalr.logs.assignments import read_assignments
+from evalr.logs.blocks import Block, Card, Cards, Figure, Notice, Table, Tile, Tiles
 from evalr.logs.finding import find_reader, installed_readers, read
 from evalr.logs.frames import read_frame
 from evalr.logs.further import Further, FurtherLine, ReportTerms, estimate_line, lift_line
@@ -13,14 +14,22 @@ from evalr.logs.schemas import schemas
 from evalr.quoting import quoted
 
 __all__ = [
+    "Block",
+    "Card",
+    "Cards",
+    "Figure",
     "Further",
     "FurtherLine",
     "Item",
     "LeftOut",
     "Log",
+    "Notice",
     "Reader",
     "ReportTerms",
     "Stored",
+    "Table",
+    "Tile",
+    "Tiles",
     "estimate_line",
     "find_reader",
     "installed_readers",

@@ -7,7 +7,7 @@ to be read, and no markup: whatever stands in it may come from a log, and is esc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from evalr.errors import InputError
@@ -146,8 +146,3 @@ class Cards:
 
 
 Block: TypeAlias = Notice | Tiles | Table | Figure | Cards
-
-
-def block_dict(block: Block) -> dict[str, Any]:
-    """Everything in a block, in plain types that JSON takes."""
-    return {"block": type(block).__name__.lower(), **asdict(block)}

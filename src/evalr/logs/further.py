@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from evalr.estimates.estimate import Estimate
 from evalr.estimates.lift import Lift
 from evalr.estimates.words import interval_words, value_words
+from evalr.logs.blocks import Block
 
 
 class ReportTerms(NamedTuple):
@@ -56,6 +57,7 @@ class Further:
         lines: what it says; a text is a note on those above.
         data: everything that it says, in plain types that JSON takes.
         leads: whether it comes before the measures: what somebody asked the reader for.
+        blocks: the same as a page shows it, with plots, tiles and things to open; none where it shows the lines.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Further:
     lines: Sequence[FurtherLine | str]
     data: Mapping[str, Any]
     leads: bool = False
+    blocks: Sequence[Block] = ()
 
 
 def estimate_line(title: str, estimate: Estimate, *, within: bool = False, notes: Sequence[str] = ()) -> FurtherLine:

@@ -18,7 +18,8 @@ def survival_figure(curve: SurvivalCurve, *, width: int | None = None) -> tuple[
     width = width or WIDTH
     time = scale_of(curve.unit, [curve.until])
     end = curve.until * time.factor
-    steps = [(0.0, *((1.0, 1.0, 1.0) if curve.open else (0.0, 0.0, 0.0)))]
+    begin = float(curve.open)
+    steps: list[tuple[float, float, float | None, float | None]] = [(0.0, begin, begin, begin)]
     steps += [
         (at * time.factor, share, low, high)
         for at, share, low, high in zip(curve.times, curve.shares, curve.lows, curve.highs, strict=True)
