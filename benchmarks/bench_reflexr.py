@@ -30,7 +30,11 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapt
 
 SAMPLE = Path(__file__).resolve().parent.parent / "tests" / "reflexr_logs" / "acme_prod.jsonl"
 RESOLVES = "oncall:incident.resolved"
-NOW = datetime(2026, 11, 2, 11, 49, 49, tzinfo=UTC)
+LENGTH = timedelta(hours=4)
+"""Of the sample: the next copy begins when it is over, as times of a log never go back."""
+
+NOW = datetime(2027, 6, 1, tzinfo=UTC)
+"""When the logs are read: after the last of a thousand copies."""
 
 TABLE = """
 CREATE TABLE reflexr_events (
@@ -60,6 +64,7 @@ def _rows(sample: list[dict[str, Any]], copies: int) -> Iterator[tuple[int, str,
             text = json.dumps(envelope).replace("evt_", f"evt_{copy}_").replace("fir_", f"fir_{copy}_")
             own = json.loads(text)
             own["seq"] += copy * len(sample)
+            own["ts"] = (datetime.fromisoformat(own["ts"]) + copy * LENGTH).isoformat().replace("+00:00", "Z")
             event = own["event"]
             if "matched" in event:
                 event["matched"] = [seq + copy * len(sample) for seq in event["matched"]]

@@ -8,8 +8,7 @@ rows and fields than that: only at what rates depend on, and so not at when runs
 from __future__ import annotations
 
 import sqlite3
-from bisect import bisect_right
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
@@ -26,7 +25,7 @@ from evalr.reports.reading import LATER, Reading, Track
 from evalr.summaries import Rate
 from evalr.summaries.columns import Hits
 from evalr.tallies.numbering import Clusters, Numbering
-from evalr_reflexr.envelopes import LARGEST_SEQ, Actor, Workspace, fact_of, read_time
+from evalr_reflexr.envelopes import Actor, Workspace, fact_of, read_time
 from evalr_reflexr.rules import OPERATORS, RuleOutcome, measure, outcome_of
 from evalr_reflexr.runs import ARCHIVED, RULE_FACTS, STEPS, RuleFacts, RuleRun, StepKind
 from evalr_reflexr.sqlite import Chunk, OpenSqlite, SqliteStore
@@ -44,6 +43,9 @@ TOLD = tuple(CODES[fact] for fact in ("run_retrying", "run_succeeded", "run_dead
 
 BY_PERSON, BY_OPERATOR, WITH_RULE = 1, 2, 4
 """Of an operation: a person's on the run itself; what reflexr counts as an intervention; one on the whole rule."""
+
+OPERATIONS, LAST, REFIRED = len(KINDS), len(KINDS) + 2, 1 << 20
+"""Where a run's code has who operated, and which fact was its last; below them, a bit for each kind of fact it has."""
 
 CHUNK = 4_000
 """Rows that one statement looks at: for some ten milliseconds, in which a writer may have to wait."""
@@ -81,7 +83,7 @@ def count_runs(store: Store, log: Log, reading: Reading, asked: Asked) -> bool:
         log.notes += account.notes
         for count in counts:
             count.track.computed.share(numbering)
-        for batch in runs.batches():
+        for batch in runs.batches(numbering):
             for count in counts:
                 count(batch, numbering)
         log.records += runs.counted + runs.later
@@ -97,15 +99,11 @@ class _Run(NamedTuple):
     """A run, as far as rates depend on it."""
 
     workspace: Workspace
-    chain: str
-    """The key of its chain."""
+    cluster: int
+    """The number of its chain."""
     rule: str
-    kinds: int
-    """Which kinds of step it has, a bit for each."""
-    last: int
-    operations: int
-    archived: bool
-    refired: bool
+    code: int
+    """What became of it; see `_outcome_of`."""
 
 
 class _Counter:
@@ -115,36 +113,42 @@ class _Counter:
         self.track = track
         self._columns, self._rates = columns, rates
         self._intervention = BY_PERSON if track.settings["compat"] is None else BY_OPERATOR
-        self._terms: dict[tuple[int, int, int, bool, bool], list[Any]] = {}
+        self._terms: dict[int, list[Any]] = {}
 
     def __call__(self, runs: Sequence[_Run], numbering: Numbering) -> None:
         """Count some runs."""
         lane, evaluator = self.track.computed, self.track.evaluator
         assert evaluator is not None
-        terms = [self._terms.get(run[3:]) or self._terms_of(run) for run in runs]
+        terms = [self._terms.get(run.code) or self._terms_of(run.code) for run in runs]
         for column, of_each in zip(self._columns, zip(*terms, strict=True), strict=True):
             column.of[:] = of_each
-        numbers = [numbering.number((run.chain,)) for run in runs]
         groups = None
         if lane.by is not None:
-            of = map(_GROUP_OF[str(lane.by)], runs)
-            groups = [Grouped((group,), number) for group, number in zip(of, numbers, strict=True)]
-        lane.put_batch(self._columns, Clusters(numbers, numbering), groups, (evaluator.name, evaluator.version))
+            group_of = _GROUP_OF[str(lane.by)]
+            groups = [Grouped((group_of(run),), run.cluster) for run in runs]
+        clusters = Clusters([run.cluster for run in runs], numbering)
+        lane.put_batch(self._columns, clusters, groups, (evaluator.name, evaluator.version))
         self.track.inputs += len(runs)
 
-    def _terms_of(self, run: _Run) -> list[Any]:
+    def _terms_of(self, code: int) -> list[Any]:
         """What each summary counts of runs like this one: (hits, total), or why it leaves them out."""
-        outcome = outcome_of(
-            {kind for code, kind in enumerate(KINDS) if run.kinds >> code & 1},
-            KINDS[run.last],
-            intervened=bool(run.operations & self._intervention),
-            archived=run.archived,
-            refired=run.refired,
-        )
+        outcome = _outcome_of(code, self._intervention)
         left_out = [None if rate.leaves_out is None else rate.leaves_out(outcome) for rate in self._rates]
         found = [why or (rate.hits(outcome), 1) for rate, why in zip(self._rates, left_out, strict=True)]
-        self._terms[run[3:]] = found
+        self._terms[code] = found
         return found
+
+
+def _outcome_of(code: int, intervention: int) -> RuleOutcome:
+    """What became of a run, of the number that SQLite makes of its facts, in which each has bits of its own."""
+    last = code >> LAST
+    return outcome_of(
+        {kind for number, kind in enumerate(KINDS) if code >> number & 1},
+        KINDS[last >> 3 & 7],
+        intervened=bool(code >> OPERATIONS & intervention),
+        archived=bool(last & WITH_RULE),
+        refired=bool(code & REFIRED),
+    )
 
 
 _GROUP_OF: Mapping[str, Callable[[_Run], str | None]] = {
@@ -197,22 +201,19 @@ class _Runs:
             self._places.append(chunk.workspace)
         codes = [each for name in chunk.types for each in (name, CODES[fact_of(name) or ""])]
         kind = f"CASE event_type {'WHEN ? THEN ? ' * len(chunk.types)} END AS kind"
-        self._db.execute(_taking(chunk.sql(f"{kind}, {_FIELDS}")), (len(self._places) - 1, *codes, *chunk.values))
+        self._db.execute(
+            _taking(chunk.sql(f"{kind}, {_FIELDS}", order="seq")), (len(self._places) - 1, *codes, *chunk.values)
+        )
 
     def _put_together(self, now: datetime) -> None:
         until = now.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")
-        if self._one(_NOT_PLAIN):
+        if self._one(_BACKWARDS):
             raise NotPlainError
         self._db.execute(_RUNS, {"now": until})
-        if self._one(_INCOMPLETE):
+        if self._one(_NOT_PLAIN):
             raise NotPlainError
         # Texts that are no Unicode are an error here, while nothing has been counted.
-        backwards = [row for (row,) in self._db.execute(_BACKWARDS)]
-        spans = self._db.execute("SELECT place, chain, rule, first >> 6, final >> 6 FROM temp.runs")
-        for _, runs in groupby(spans, key=itemgetter(0, 1)):
-            _, _, _, begins, ends = zip(*runs, strict=True)
-            if backwards and bisect_right(backwards, min(begins)) < bisect_right(backwards, max(ends)):
-                raise NotPlainError
+        deque(self._db.execute("SELECT chain, rule FROM temp.runs"), maxlen=0)
         self.later = self._db.execute("DELETE FROM temp.runs WHERE at > ?", (until,)).rowcount
         begin, end, self.counted, is_scoped, has_failed = self._one(
             "SELECT min(at), max(at), count(*), max(is_scoped), max(has_failed) FROM temp.runs"
@@ -247,24 +248,19 @@ class _Runs:
         found = WITH_RULE if with_rule else BY_PERSON if self._role(who) == "person" else 0
         return found + (BY_OPERATOR if who["kind"] in OPERATORS else 0)
 
-    def batches(self) -> Iterator[list[_Run]]:
+    def batches(self, numbering: Numbering) -> Iterator[list[_Run]]:
         """The runs, some thousands at a time; those of one chain one after the other."""
-        cursor = self._db.execute(
-            "SELECT place, chain, rule, kinds, last, operations, first, occurrence FROM temp.runs"
-        )
+        cursor = self._db.execute("SELECT place, chain, first, code, rule, occurrence FROM temp.runs")
         batch: list[_Run] = []
         for (place, chain), rows in groupby(cursor, key=itemgetter(0, 1)):
             workspace = self._places[place]
-            key, seen = workspace.key(chain), set[tuple[str, str]]()
-            of_chain = list(rows)
-            if len(of_chain) > 1:
-                of_chain.sort(key=itemgetter(6))
-            for _, _, rule, kinds, last, operations, _, occurrence in of_chain:
-                kind, is_archived = last >> 3 & 7, bool(last & WITH_RULE)
-                refired = occurrence is not None and (rule, occurrence) in seen
+            cluster = numbering.number((workspace.key(chain),))
+            fired = set[tuple[str, str]]()
+            for _, _, _, code, rule, occurrence in sorted(rows):
                 if occurrence is not None:
-                    seen.add((rule, occurrence))
-                batch.append(_Run(workspace, key, rule, kinds, kind, operations, is_archived, refired))
+                    code += REFIRED * ((rule, occurrence) in fired)
+                    fired.add((rule, occurrence))
+                batch.append(_Run(workspace, cluster, rule, code))
             if len(batch) >= BATCH:
                 yield batch
                 batch = []
@@ -291,13 +287,11 @@ _FIELDS = f"""
     json_extract(envelope, '$.correlation_id') AS chain,
     coalesce(json_extract(envelope, '$.event.run_id'), json_extract(envelope, '$.event.firing_id')) AS run,
     json_extract(envelope, '$.event.rule') AS rule,
-    rtrim(json_extract(envelope, '$.ts'), 'Z') AS at,
-    json_valid(envelope)
-        AND json_type(envelope, '$.seq') = 'integer' AND json_extract(envelope, '$.seq') BETWEEN 0 AND {LARGEST_SEQ}
-        AND json_extract(envelope, '$.event.type') = event_type
-        AND json_extract(
-            envelope, '$.id', '$.workspace_id', '$.correlation_id', '$.actor.kind', '$.event.rule', '$.ts'
-        ) GLOB '[[]"?*","?*","?*","*","?*","{_TIME}Z"]' AS plain
+    json_extract(envelope, '$.ts') AS ts,
+    (json_valid(envelope) AND json_extract(
+        envelope, '$.id', '$.workspace_id', '$.correlation_id', '$.actor.kind', '$.event.rule', '$.ts', '$.event.type',
+        '$.seq'
+    ) GLOB '[[]"?*","?*","?*","*","?*","{_TIME}Z","' || event_type || '",' || seq || ']') IS TRUE AS plain
 """
 """The texts among them are texts in a list of JSON, where nothing but their ends looks like `","`."""
 
@@ -306,7 +300,7 @@ def _taking(rows: str) -> str:
     # LIMIT has SQLite read a field once for each row, and not once for each time that it stands below.
     return f"""
         INSERT INTO temp.facts SELECT
-            ?1, kind, seq, chain, run, at, rule,
+            ?1, kind, seq, chain, run, substr(ts, 1, length(ts) - 1), rule,
             CASE WHEN kind >= {OPERATED} THEN
                 operation(json_extract(envelope, '$.actor'), kind, ?1, rule, seq,
                     json_extract(envelope, '$.event.reason'))
@@ -315,45 +309,39 @@ def _taking(rows: str) -> str:
                 json_extract(envelope, '$.event.scope_key', '$.event.matched') END,
             kind = 0 AND json_type(envelope, '$.event.scope') = 'object'
                 AND json_extract(envelope, '$.event.scope') <> '{{}}',
-            plain
+            plain AND length(ts) <= 27 AND ltrim(substr(ts, 20), '.0123456789') = 'Z'
         FROM ({rows} LIMIT -1)
     """
 
 
-_NOT_PLAIN = """
-    SELECT 1 FROM temp.facts WHERE (
-        plain AND typeof(run) = 'text' AND run GLOB '[^[{]*' AND length(at) <= 26
-        AND ltrim(substr(at, 20), '.0123456789') = ''
-    ) IS NOT TRUE LIMIT 1
-"""
 # Times are texts, of which the earlier one is the smaller one.
 _BACKWARDS = """
-    SELECT other.rowid FROM temp.facts AS one
+    SELECT 1 FROM temp.facts AS one
     JOIN temp.facts AS other ON other.rowid = one.rowid + 1 AND other.place = one.place
     WHERE other.at < one.at
+    LIMIT 1
 """
 # A fact's place in the log, its kind, and whether it is about the whole rule are put into one number.
 _RUNS = f"""
     CREATE TEMP TABLE runs AS
     SELECT
-        place, chain, max(rule) AS rule, min(rule) AS other_rule,
-        {" + ".join(f"max(is_past AND kind = {code}) * {1 << code}" for code in TOLD)} AS kinds,
-        max(is_past AND operation & {BY_PERSON}) * {BY_PERSON}
-            + max(is_past AND operation & {BY_OPERATOR}) * {BY_OPERATOR} AS operations,
+        place, chain, max(rule) AS rule,
+        {" + ".join(f"max(is_past AND kind = {code}) * {1 << code}" for code in TOLD)}
+            + (max(is_past AND operation & {BY_PERSON}) * {BY_PERSON}
+                + max(is_past AND operation & {BY_OPERATOR}) * {BY_OPERATOR} << {OPERATIONS})
+            + ((max(CASE WHEN is_past THEN packed END) & 63) << {LAST}) AS code,
         min(packed) AS first,
-        max(packed) AS final, max(CASE WHEN is_past THEN packed END) AS last,
-        sum(kind = 0) AS firings,
         min(seq) AS seq,
         min(at) AS at,
         max(occurrence) AS occurrence,
         max(is_scoped) AS is_scoped,
-        max(kind IN ({KINDS.index("retrying")}, {KINDS.index("dead_lettered")})) AS has_failed
+        max(kind IN ({KINDS.index("retrying")}, {KINDS.index("dead_lettered")})) AS has_failed,
+        min(plain) AND sum(kind = 0) = 1 AND min(packed) >> 3 & 7 = 0 AND min(rule) = max(rule)
+            AND typeof(run) = 'text' AND run GLOB '[^[{{]*' AS plain
     FROM (
         SELECT *, (rowid << 6) + (kind << 3) + (operation & {WITH_RULE}) AS packed, at <= :now AS is_past
         FROM temp.facts
     )
     GROUP BY place, chain, run
 """
-_INCOMPLETE = """
-    SELECT 1 FROM temp.runs WHERE firings <> 1 OR first >> 3 & 7 <> 0 OR rule <> other_rule LIMIT 1
-"""
+_NOT_PLAIN = "SELECT 1 FROM temp.runs WHERE plain IS NOT TRUE LIMIT 1"

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from evalr.errors import EvalrError
+import evalr.logs.sqlite
+from evalr.errors import EvalrError, LogError
 from evalr.logs import find_reader, installed_readers
 from evalr.logs.finding import log_head
 from evalr.logs.sqlite import open_database
@@ -201,4 +202,48 @@ def test_a_database_that_changes_while_it_is_copied_is_an_error(
 
     monkeypatch.setattr(shutil, "copyfile", slow)
     with pytest.raises(EvalrError, match="was written while it was read"):
+        open_database(path)
+
+
+def test_a_database_that_is_growing_is_not_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A writer puts the number of pages down before the last of them is there: for a moment some are missing."""
+    path = tmp_path / "log.db"
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE t (x)")
+    whole = evalr.logs.sqlite._header(path)
+    seen: list[Path] = []
+
+    def growing(path: Path) -> tuple[bytes, int]:
+        seen.append(path)
+        return (whole[0], whole[1] - 4096) if len(seen) == 1 else whole
+
+    monkeypatch.setattr(evalr.logs.sqlite, "_header", growing)
+    open_database(path).close()
+    assert len(seen) == 2, "the writer was done when it was looked for: the file is looked at again"
+
+
+def test_one_that_was_killed_as_it_grew_is_read_as_it_was(tmp_path: Path) -> None:
+    path, killed = tmp_path / "log.db", tmp_path / "killed.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("CREATE TABLE t (x)")
+        db.execute("INSERT INTO t VALUES ('kept')")
+        db.execute("PRAGMA cache_size = 1")
+        db.execute("BEGIN")
+        db.executemany("INSERT INTO t VALUES (?)", (["x" * 4000] for _ in range(400)))
+        for end in ("", "-journal"):
+            shutil.copyfile(f"{path}{end}", f"{killed}{end}")
+        db.execute("ROLLBACK")
+    stored = bytearray(killed.read_bytes())
+    stored[28:32] = (len(stored) // 4096 + 9).to_bytes(4, "big")
+    killed.write_bytes(stored)
+    with closing(open_database(killed)) as database:
+        assert database.connection.execute("SELECT * FROM t").fetchall() == [("kept",)]
+
+
+def test_one_that_lacks_its_end_is_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE t (x)")
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(LogError, match="is cut off: 8,191 of 8,192 bytes"):
         open_database(path)

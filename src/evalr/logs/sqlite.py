@@ -82,7 +82,7 @@ def open_database(path: Path, *, wait: float = WAIT, snapshot: bool = True) -> D
     except OSError as error:
         raise unreadable(path, error) from error
     if not in_wal:
-        _check_whole(path, header, size)
+        _check_whole(path, real, header, size)
     notes = _wal_notes(wal) if in_wal else []
     if in_wal and not has_index:
         return _copied(path, real, size, notes, wait, snapshot)
@@ -119,13 +119,26 @@ def _header(path: Path) -> tuple[bytes, int]:
     return header, size
 
 
-def _check_whole(path: Path, header: bytes, size: int) -> None:
+def _check_whole(path: Path, real: Path, header: bytes, size: int) -> None:
+    """Raise LogError for a database that lacks its end.
+
+    One that is just being written may: the page with their number can be there before the last of them. Then there is
+    a journal, by which SQLite itself knows what to wait for or to take back.
+    """
+    journal = real.with_name(f"{real.name}-journal")
+    for _ in range(3):
+        if size >= _whole_size(header) or journal.exists():
+            return
+        header, size = _header(path)  # the journal goes when all is written
+    raise LogError(f"{path} is cut off: {size:,} of {_whole_size(header):,} bytes are there; {COPY_IT}")
+
+
+def _whole_size(header: bytes) -> int:
+    """How many bytes a database should have; 0 where it does not say."""
     page = int.from_bytes(header[16:18], "big")
     page = 65536 if page == 1 else page
-    pages = int.from_bytes(header[28:32], "big")
     is_known = header[24:28] == header[92:96]  # otherwise a program wrote it that does not keep the number of pages
-    if is_known and pages * page > size:
-        raise LogError(f"{path} is cut off: {size:,} of {pages * page:,} bytes are there; {COPY_IT}")
+    return int.from_bytes(header[28:32], "big") * page if is_known else 0
 
 
 def _changed(path: Path) -> LogError:
