@@ -46,6 +46,7 @@ from evalr_reflexio import (
     arms_of,
     assign_arm,
     assignments,
+    comparison_texts,
     compat_figures,
     config_for,
     fetch,
@@ -96,6 +97,7 @@ __all__ = [
     "LearningRecord",
     "RecentOutcome",
     "ShadowAnswer",
+    "comparison_texts",
     "impact",
     # a log
     "Store",

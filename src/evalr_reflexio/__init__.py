@@ -11,6 +11,7 @@ from evalr_reflexio.answers.learning_sums import ImpactEstimates
 from evalr_reflexio.answers.learnings import Association, LearningAnswer, LearningRecord
 from evalr_reflexio.answers.recent import RecentOutcome
 from evalr_reflexio.answers.shadows import Compared, ShadowAnswer
+from evalr_reflexio.answers.texts import comparison_texts
 from evalr_reflexio.arms import (
     ArmCounts,
     ArmReading,
@@ -88,6 +89,7 @@ __all__ = [
     "LearningRecord",
     "RecentOutcome",
     "ShadowAnswer",
+    "comparison_texts",
     "impact",
     # a log
     "Store",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol, get_args
 
 from pydantic_core import to_json
 
@@ -244,7 +244,14 @@ _OF_EXPERIMENT: Mapping[str | None, ArmReading] = {arm: ArmReading(arm) for arm 
 TAG_WORD, SOURCE_WORD, EXPERIMENT_WORD = "tag", "request-source", "experiment"
 
 
-def arms_of(text: str, *, config: Config | None = None, store: Store | None = None, randomised: bool = False) -> Arms:
+def arms_of(
+    text: str,
+    *,
+    config: Config | None = None,
+    store: Store | None = None,
+    randomised: bool = False,
+    unit: Unit = "session",
+) -> Arms:
     """The arms that a text names: `tag`, `request-source:A=x,y;B=z` or `experiment:ID`.
 
     Args:
@@ -252,10 +259,13 @@ def arms_of(text: str, *, config: Config | None = None, store: Store | None = No
         config: what is known of experiments.
         store: the log, where it should be checked that it has what is asked for.
         randomised: whether chance decided on tags or request sources.
+        unit: what tags or request sources were assigned to: "session", or "user" where all of a user's have one.
 
     Raises:
         InputError: it names none, or none that this log can have; the message says what there is.
     """
+    if unit not in get_args(Unit):
+        raise InputError(f"unit={unit!r} must be 'session' or 'user'")
     kind, _, rest = text.partition(":")
     if kind == TAG_WORD and not rest:
         if store is not None and not store.keeps_metadata:
@@ -264,9 +274,9 @@ def arms_of(text: str, *, config: Config | None = None, store: Store | None = No
                 "and a later release that opens their database takes it out for good. Read a copy from before, "
                 "requests as JSON that have a metadata each, or split by request-source or experiment"
             )
-        return TagArms(randomised=randomised)
+        return TagArms(randomised=randomised, unit=unit)
     if kind == SOURCE_WORD and rest:
-        return SourceArms(_sets(rest), randomised=randomised)
+        return SourceArms(_sets(rest), randomised=randomised, unit=unit)
     if kind == EXPERIMENT_WORD and rest:
         known = None if config is None else config.experiment(rest)
         if known is None and store is not None:

@@ -24,7 +24,7 @@ from evalr.verdicts import Verdict
 from evalr_reflexio.answers.asked import PLANNED, Asked, Bucket, share_of
 from evalr_reflexio.answers.gathering import Gathering
 from evalr_reflexio.answers.impact import Impact, answers_of, gathering_for
-from evalr_reflexio.arms import ArmCounts, Arms, ExperimentArms, SourceArms, TagArms, arms_of, computed_arm
+from evalr_reflexio.arms import ArmCounts, Arms, ExperimentArms, SourceArms, TagArms, Unit, arms_of, computed_arm
 from evalr_reflexio.compat import compat_figures, own_section
 from evalr_reflexio.config import Config
 from evalr_reflexio.controls import controls_of
@@ -77,6 +77,7 @@ _SETTINGS = {
     "shadow_version": None,
     "compat": None,
     "evaluator": None,
+    "unit": "session",
     "holdout": None,
     "bucket": "day",
     "always_valid": False,
@@ -123,6 +124,7 @@ class Options:
     shadow_version: str | None = None
     compat: Compat | None = None
     evaluator: str | None = None
+    unit: Unit = "session"
     holdout: float | None = None
     bucket: Bucket = "day"
     always_valid: bool = False
@@ -169,6 +171,7 @@ class ReflexioReader:
         shadow_version: str | None = None,
         compat: Compat | None = None,
         evaluator: str | None = None,
+        unit: Unit = "session",
         holdout: float | str | None = None,
         bucket: Bucket = "day",
         always_valid: bool = False,
@@ -187,6 +190,7 @@ class ReflexioReader:
                 names, or all of them where it is not known, and with "all".
             compat: "reflexio" keeps every verdict of a session, as Reflexio counts them, rather than the last one.
             evaluator: the judge of sessions whose verdicts the sections beside the measures are of; see `impact`.
+            unit: what tags or request sources were assigned to: "session" or "user".
             holdout: the share that was meant to be held out, such as 0.1 or "10%"; see `impact`.
             bucket: of trends by arm: "day", "week" or "month".
             always_valid: print intervals of lifts that hold however often one looks.
@@ -205,6 +209,7 @@ class ReflexioReader:
             shadow_version=shadow_version,
             compat=compat,
             evaluator=evaluator,
+            unit=unit,
             holdout=share_of(holdout) if isinstance(holdout, str) else holdout,
             bucket=bucket,
             always_valid=always_valid,
@@ -267,7 +272,7 @@ def _items(path: Path, options: Options, log: Log) -> Iterator[Item]:
         arms = options.arms
         if isinstance(arms, str):
             randomised = log.terms is not None and log.terms.randomised
-            arms = arms_of(arms, config=config, store=store, randomised=randomised)
+            arms = arms_of(arms, config=config, store=store, randomised=randomised, unit=options.unit)
         reading = _Reading(store, options, arms, config, log)
         yield from reading.items()
         if reading.gathering is not None and log.terms is not None:

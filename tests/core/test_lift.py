@@ -303,6 +303,15 @@ def test_users_who_are_the_same_in_both_arms_still_leave_a_width(made: Maker, su
     assert found.difference.low < 0 < found.difference.high
 
 
+def test_two_users_who_are_the_same_in_both_arms_still_leave_a_width_of_a_share_at_a_time(made: Maker) -> None:
+    results = [
+        made(arm, user, ok=True, score=1, after=after, end=end)
+        for user, after, end in (("ada", 0, "back"), ("bo", 9_999, None))
+        for arm in ("treatment", "control")
+    ]
+    assert width(back.lift(results)) > 0.5
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Arms
 # ---------------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from reflexio_writing import BEGIN, Writer
 
 from evalr.errors import InputError, LogError, RecordError
 from evalr.estimates.estimate import Estimate
-from evalr.inputs import About, Session
+from evalr.inputs import About, Exchange, Session
 from evalr.logs import Stored, read
 from evalr.measures import (
     corrections,
@@ -25,6 +25,7 @@ from evalr.measures import (
     negative_rate,
     net_impact,
     positive_rate,
+    recent_comparisons,
     relevance_rate,
     response_mixed_rate,
     response_negative_rate,
@@ -35,9 +36,10 @@ from evalr.measures import (
     shadow_net,
     shadow_wins,
     success_rate,
+    top_disagreements,
     turns_to_resolution,
 )
-from evalr.reflexio import Impact, impact, open_store
+from evalr.reflexio import Impact, comparison_texts, impact, open_store
 from evalr.summaries import Summary
 from evalr.verdicts import Verdict
 
@@ -541,3 +543,27 @@ def test_sections_lead_the_report_of_a_split_and_follow_its_measures(newest_log:
     assert found.to_dict()["further"]["arms"]["name"] == "experiment:exp-b-active"
     alone = impact(newest_log, arms="experiment:exp-b-active", now=NOW)
     assert {each.name: each.data for each in alone.sections()} == found.to_dict()["further"]
+
+
+def test_the_texts_of_comparisons_are_looked_up_when_they_are_asked_for(newest_log: Path) -> None:
+    split = "request-source:treatment=prod_with_reflexio;control=prod_without_reflexio"
+    found = impact(newest_log, arms=split, shadow="arm", now=NOW).shadow
+    assert found is not None
+    assert len(found.disagreements) == min(20, found.lost_by_far) > 0
+    texts = comparison_texts(newest_log, found.disagreements)
+    assert [row.exchange.id for row in texts] == [str(each.interaction) for each in found.disagreements]
+    assert {row.outcome for row in texts} == {"loss"}
+    assert all(row.exchange.served and row.exchange.shadow for row in texts)
+    assert [row.verdict.value.reason for row in texts] == [each.reason for each in found.disagreements]
+    items = list(read(newest_log, arms=split, shadow="arm"))
+    exchanges = [item for item in items if isinstance(item, Exchange)]
+    verdicts = [item.result for item in items if isinstance(item, Stored) and item.measure == "shadow"]
+    expected = top_disagreements(verdicts, exchanges)
+    assert {row.exchange.id for row in texts} == {row.exchange.id for row in expected}
+    newest = recent_comparisons(verdicts, exchanges, n=5)
+    assert {each.interaction for each in found.recent[:5]} <= {
+        int(row.exchange.id) for row in recent_comparisons(verdicts, exchanges, n=8)
+    }
+    assert len(newest) == 5
+    gone = replace(found.recent[0], interaction=10**9)
+    assert comparison_texts(newest_log, [gone]).left_out == {"without its exchange": 1}

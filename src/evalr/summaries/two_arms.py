@@ -150,7 +150,9 @@ def _correlation(
     spread = math.prod(
         value * (1 - value) / n for value, n in zip(values, worth, strict=True) if value is not None and n
     )
-    return covariance / math.sqrt(spread) if spread else 0.0
+    correlation = covariance / math.sqrt(spread) if spread else 0.0
+    # A few clusters that are alike in both arms would leave no width at all; without it the interval is too wide.
+    return correlation if -1 < correlation < 1 else 0.0
 
 
 def _influences(durations: Durations, within: float) -> dict[int, float]:

@@ -213,7 +213,7 @@ def compared(
     tallies = {
         name: tally_of(
             summary,
-            {arm: each[name] for arm, each in entries.items()},
+            {arm: each[name] for arm, each in entries.items() if arm is not None or each[name].results},
             by=BY_ARM,
             given_by=_given_by(name, asked, judge),
         )

@@ -34,7 +34,7 @@ from evalr_reflexio.answers.health import Health
 from evalr_reflexio.answers.learnings import LearningAnswer
 from evalr_reflexio.answers.recent import RecentOutcome, by_request_source, recent_outcome
 from evalr_reflexio.answers.shadows import ShadowAnswer
-from evalr_reflexio.arms import Arms, ExperimentArms, arms_of
+from evalr_reflexio.arms import Arms, ExperimentArms, Unit, arms_of
 from evalr_reflexio.config import Config
 from evalr_reflexio.controls import controls_of
 from evalr_reflexio.parsing import UNNAMED_EVALUATOR
@@ -166,6 +166,7 @@ def impact(
     until: datetime | None = None,
     now: datetime | Clock | None = None,
     randomised: bool = False,
+    unit: Unit = "session",
     holdout: float | None = None,
     level: float = 0.95,
     bucket: Bucket = "day",
@@ -195,6 +196,7 @@ def impact(
         now: the reading time; the wall clock by default. What began after it does not exist yet.
         randomised: say that tags or request sources were assigned at random; without it, differences are flagged
             observational. Retrieval experiments are randomised by Reflexio.
+        unit: what tags or request sources were assigned to, which the sample-ratio check counts: "session", or "user".
         holdout: the share that was meant to be held out, such as 0.1, for the sample-ratio check; of an experiment its
             own percentage is known.
         level: of all intervals.
@@ -239,9 +241,9 @@ def impact(
     )
     if isinstance(log, Store):
         with fewer_collections():
-            return _impact(log, asked, arms, config, randomised=randomised, strict=strict)
+            return _impact(log, asked, arms, config, unit, randomised=randomised, strict=strict)
     with open_store(log) as store, fewer_collections():
-        return _impact(store, asked, arms, config, randomised=randomised, strict=strict)
+        return _impact(store, asked, arms, config, unit, randomised=randomised, strict=strict)
 
 
 def _impact(
@@ -249,12 +251,15 @@ def _impact(
     asked: Asked,
     arms: str | Arms | None,
     config: str | PathLike[str] | Config | None,
+    unit: Unit,
     *,
     randomised: bool,
     strict: bool,
 ) -> Impact:
     known = config_for(store, config)
-    chosen = arms_of(arms, config=known, store=store, randomised=randomised) if isinstance(arms, str) else arms
+    chosen = (
+        arms_of(arms, config=known, store=store, randomised=randomised, unit=unit) if isinstance(arms, str) else arms
+    )
     gathering = gathering_for(store, asked, chosen, known)
     account = store.account(strict=strict)
     seen = 0

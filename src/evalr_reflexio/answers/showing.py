@@ -200,7 +200,7 @@ def _shadow(shadow: ShadowAnswer) -> Lines:
     yield estimate_line("won with Reflexio", shadow.wins)
     yield estimate_line("net win", shadow.net)
     yield estimate_line("won where decided", shadow.decided)
-    for arm, estimate in shadow.arms.items():
+    for arm, estimate in shadow.arms.items() if len(shadow.arms) > 1 else ():
         yield estimate_line("in no arm" if arm is None else arm, estimate, within=True)
     notes = [f"{shadow.judged:,} of {count_words(shadow.with_shadow, 'answer')} with a shadow judged"]
     notes.append(f"won by far {shadow.by_far['wins']:,}, lost by far {shadow.by_far['losses']:,}")
@@ -254,7 +254,7 @@ def _learnings(learnings: LearningAnswer) -> Lines:
         yield f"left out: {_counts(learnings.left_out)}"
     yield from _some("harming most", learnings.harming)
     yield from _some("helping most", learnings.helping)
-    yield from _some("to be revised: three sessions harmed, two helped", learnings.marked)
+    yield from _some("to be revised (3 harmed, 2 helped)", learnings.marked)
     rules = list(learnings.cited_rules[:LEARNINGS_SHOWN])
     if rules:
         yield FurtherLine("sessions that cite it (an association)")
