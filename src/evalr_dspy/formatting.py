@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -19,6 +20,9 @@ BUDGET = 16_000
 SMALLEST_BUDGET = 200
 
 NOT_RECORDED = "(not recorded)"
+
+_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
+"""Those that JSON leaves as they are."""
 
 TRUNCATED = "truncated"
 """The flag of a verdict whose judge was not shown everything."""
@@ -72,7 +76,10 @@ class Formatter:
         if self.target is None:
             return frozenset()
         found = getattr(given, self.target, None) or given.attributes.get(self.target)
-        return frozenset([found] if isinstance(found, str) else found or ())
+        ids = [found] if isinstance(found, str) else found or ()
+        if not isinstance(ids, list | tuple | set | frozenset) or not all(isinstance(each, str) for each in ids):
+            raise InputError(f"target={self.target!r} must be a field or an attribute that holds ids")
+        return frozenset(ids)
 
 
 def own_fields(kind: type[Input]) -> tuple[str, ...]:
@@ -142,7 +149,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
 
 def _json(value: object) -> str:
     """In one line, so that no text of an item can look like an item of its own."""
-    return json.dumps(value, ensure_ascii=False).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return _LINE_ENDS.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

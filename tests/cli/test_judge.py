@@ -330,6 +330,18 @@ def test_stopped_or_killed_it_asks_only_the_rest(server: ModelServer, folder: Pa
     assert len(server.asked) <= 32  # one call was in flight at each end
 
 
+def test_an_answer_that_never_ends_is_a_failure_and_holds_up_nothing(server: ModelServer, folder: Path) -> None:
+    server.script = lambda asked, n: Answer(delay=60 if asked.data["request"].endswith(" 7") else 0)
+    impatient = "from evalr.cli import judging, main; judging.LONGEST_CALLS = 4.0; raise SystemExit(main())"
+    environment = {**os.environ, "OPENAI_API_KEY": KEY, "DSPY_CACHEDIR": str(folder / "cache")}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    python = [sys.executable, "-c", impatient, *command(server, "--yes")]
+    done = subprocess.run(python, cwd=folder, env=environment, capture_output=True, text=True, timeout=50, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "29 verdicts" in done.stdout, done.stdout
+    assert "1 failed" in done.stdout
+
+
 def test_a_wrong_key_is_seen_after_a_few_calls(server: ModelServer, folder: Path) -> None:
     server.script = lambda asked, n: Answer(status=401, message="no such key", delay=0.05)
     code, out, err = ran(folder, *command(server, "--yes", "--concurrency", "1"))

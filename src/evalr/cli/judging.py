@@ -43,6 +43,9 @@ HOPELESS = 10
 CENT = 0.01
 """No estimate is better than that, and nobody wants to know."""
 
+LONGEST_CALLS = 1800.0
+"""Seconds for one input: a client may wait forever for an answer that trickles in."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
@@ -194,6 +197,7 @@ def judged(plan: Plan, *, limit: int) -> RunSummary:
         journal=plan.journal,
         limit=limit,
         budget=plan.budget,
+        timeout=LONGEST_CALLS,
         duplicates="first",
         progress=ProgressLine(),
         total=plan.outlook.inputs,
