@@ -245,6 +245,7 @@ def test_a_merge_forgets_no_field() -> None:
             "strict",
             "noun",
             "cluster",
+            "settings",
             "holds_results",
             "bytes_read",
             "bytes_total",

@@ -180,16 +180,8 @@ def verdict_agreement(
     def part(found: Coefficient | None, method: str, reason: str) -> Part:
         return _coefficient(found, clusters, level, method, reason if pairs else NOTHING_COUNTED)
 
-    def sparse(measured: Callable[[Sequence[tuple[int, int]]], Coefficient | None], method: str) -> Part:
-        found = part(measured(pairs), method, ONE_ANSWER)
-        if found.value is None or (counts[0, 0] and counts[1, 1]):
-            return found
-        # A kind of answer that the two never agree on leaves no trace of how far they do: half a pair of each
-        # combination is what is not known of it. The name of a cluster of its own is one that no caller has.
-        padded = measured([*pairs, *pairs, *_COMBINATIONS])
-        parts = [*clusters, *clusters, *(object() for _ in _COMBINATIONS)]
-        wider = _coefficient(padded, parts, level, method, ONE_ANSWER).interval
-        return Part(found.value, _hull(found.interval, wider))
+    def of_two(measured: Callable[[Sequence[tuple[int, int]]], Coefficient | None], method: str) -> Part:
+        return _of_two_answers(measured, pairs, clusters, level, method)
 
     return VerdictAgreement(
         Confusion(counts[1, 1], counts[1, 0], counts[0, 1], counts[0, 0]),
@@ -198,9 +190,9 @@ def verdict_agreement(
         share(lambda i, j: i == j),
         share(lambda i, j: i == 1, lambda i, j: j == 1),
         share(lambda i, j: i == 0, lambda i, j: j == 0),
-        sparse(lambda each: kappa(each, _TWO), "kappa"),
+        of_two(lambda each: kappa(each, _TWO), "kappa"),
         part(gwet(items, _TWO), "ac1", NO_PAIRS),
-        sparse(matthews, "mcc"),
+        of_two(matthews, "mcc"),
     )
 
 
@@ -238,7 +230,9 @@ def choice_agreement(
         unlabelled,
         unjudged,
         share(lambda i, j: i == j),
-        part(kappa(pairs, identity), "kappa", ONE_ANSWER),
+        _of_two_answers(lambda each: kappa(each, identity), pairs, clusters, level, "kappa")
+        if len(places) == len(_TWO)
+        else part(kappa(pairs, identity), "kappa", ONE_ANSWER),
         part(gwet(items, identity), "ac1", ONE_CATEGORY),
         {choice: of_place(place, chosen=True) for choice, place in places.items()},
         {choice: of_place(place, chosen=False) for choice, place in places.items()},
@@ -488,6 +482,26 @@ def _hull(one: Interval, other: Interval) -> Interval:
     if one.low is None or one.high is None or other.low is None or other.high is None:
         return one
     return one._replace(low=min(one.low, other.low), high=max(one.high, other.high))
+
+
+def _of_two_answers(
+    measured: Callable[[Sequence[tuple[int, int]]], Coefficient | None],
+    pairs: Sequence[tuple[int, int]],
+    clusters: Sequence[Hashable],
+    level: float,
+    method: str,
+) -> Part:
+    """A coefficient of answers that are one of two, with wider limits where one of them is never agreed on."""
+    reason = ONE_ANSWER if pairs else NOTHING_COUNTED
+    found = _coefficient(measured(pairs), clusters, level, method, reason)
+    if found.value is None or {(0, 0), (1, 1)} <= set(pairs):
+        return found
+    # An answer that the two never agree on leaves no trace of how far they do: half a pair of each combination is
+    # what is not known of it. The name of a cluster of its own is one that no caller has.
+    padded = measured([*pairs, *pairs, *_COMBINATIONS])
+    parts = [*clusters, *clusters, *(object() for _ in _COMBINATIONS)]
+    wider = _coefficient(padded, parts, level, method, reason).interval
+    return Part(found.value, _hull(found.interval, wider))
 
 
 def _coefficient(
