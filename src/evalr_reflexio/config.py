@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from pydantic_core import from_json
 
 from evalr.errors import LogError
 from evalr.logs.finding import unreadable
+from evalr.logs.lines import BYTE_ORDER_MARK
 from evalr.logs.reasons import Reason
 from evalr.quoting import quoted
 from evalr_reflexio.cells import instant
@@ -106,7 +108,7 @@ def read_config(path: str | os.PathLike[str]) -> Config:
     """
     path = Path(path)
     try:
-        found = from_json(path.read_bytes())
+        found = from_json(path.read_bytes().removeprefix(BYTE_ORDER_MARK))
     except (OSError, ValueError) as error:
         if isinstance(error, OSError):
             raise unreadable(path, error) from error
@@ -186,6 +188,8 @@ def experiment_of(found: Any, path: Path | str) -> Experiment:
     name, percentage = found["experiment_id"], found.get("holdout_percentage")
     if percentage is not None and (isinstance(percentage, bool) or not isinstance(percentage, int | float)):
         raise LogError(f"{path}: the holdout_percentage of experiment {quoted(name)} is no number")
+    if percentage is not None and not 0 <= percentage <= 100:
+        raise LogError(f"{path}: the holdout_percentage of experiment {quoted(name)} is {percentage}: no percentage")
     times = {}
     for key in ("started_at", "ended_at"):
         try:
@@ -214,8 +218,10 @@ def _text(value: Any) -> str | None:
 
 
 def _rate(value: Any, default: float) -> float:
-    return default if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+        return default
+    return min(1.0, max(0.0, float(value)))
 
 
 def _whole(value: Any, default: int) -> int:
-    return default if type(value) is not int else value
+    return value if type(value) is int and value >= 1 else default

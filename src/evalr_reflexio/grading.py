@@ -408,7 +408,10 @@ class LogGrading:
         """The journal, where it is not in the log, which is only read."""
         if not isinstance(journal, Journal):
             place, log = Path(journal).resolve(), Path(self.path).resolve()
-            if place == log or (log.is_dir() and log in place.parents):
+            # What has one of these names is SQLite's own, which it reads, and takes away, with the log.
+            of_log = {log, *(log.with_name(log.name + end) for end in ("-journal", "-wal", "-shm"))}
+            is_log = place in of_log or (place.is_file() and log.is_file() and place.samefile(log))
+            if is_log or (log.is_dir() and log in place.parents):
                 raise InputError(f"{journal} would be in the log, which is only read: name another place")
         return journal
 

@@ -382,6 +382,16 @@ def test_a_configuration_without_grading(tmp_path: Path) -> None:
     assert (config.grades_success, config.sampling_rate, config.experiments) == (False, 0.05, [])
 
 
+def test_settings_that_no_server_could_have_are_its_defaults(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    rates = '{"sampling_rate": NaN, "evaluation_only_sampling_rate": -3, "retrieved_learning_sampling_rate": 7}'
+    rest = '"eval_sample_n_per_stratum": -1, "eval_concurrency_limit": 0'
+    path.write_text(f'\ufeff{{"storage_config": {{}}, "agent_success_config": {rates}, {rest}}}', encoding="utf-8")
+    config = read_config(path)
+    assert (config.sampling_rate, config.evaluation_only_sampling_rate, config.learning_sampling_rate) == (0.05, 0, 1)
+    assert (config.stratum_size, config.concurrency) == (200, 10)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -395,6 +405,14 @@ def test_a_configuration_without_grading(tmp_path: Path) -> None:
         (
             '{"window_size": 1, "retrieval_experiment_history": [{"experiment_id": "e", "started_at": "x"}]}',
             "unreadable time",
+        ),
+        (
+            '{"window_size": 1, "retrieval_experiment_history": [{"experiment_id": "e", "holdout_percentage": 150}]}',
+            "the holdout_percentage of experiment 'e' is 150: no percentage",
+        ),
+        (
+            '{"window_size": 1, "retrieval_experiment_history": [{"experiment_id": "e", "holdout_percentage": NaN}]}',
+            "is nan: no percentage",
         ),
     ],
 )

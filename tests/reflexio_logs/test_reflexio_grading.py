@@ -464,6 +464,23 @@ def test_nothing_is_ever_written_to_the_log(newest_log: Path, tmp_path: Path) ->
     assert hashlib.sha256(path.read_bytes()).hexdigest() == before
 
 
+@pytest.mark.parametrize("end", ["-journal", "-wal", "-shm", "linked"])
+def test_a_journal_that_sqlite_would_take_for_a_part_of_the_log_is_refused(
+    end: str, newest_log: Path, tmp_path: Path
+) -> None:
+    path = Path(shutil.copyfile(newest_log, tmp_path / "reflexio.db"))
+    place = tmp_path / "reflexio.db"
+    if end == "linked":
+        place = tmp_path / "journal.db"
+        place.hardlink_to(path)
+    else:
+        place = place.with_name(place.name + end)
+    before = sorted(each.name for each in tmp_path.iterdir())
+    with pytest.raises(InputError, match="would be in the log, which is only read"):
+        grading_of(path, config=GRADED).grade_sync("s02", Judges(), journal=place)
+    assert sorted(each.name for each in tmp_path.iterdir()) == before
+
+
 def test_a_journal_that_is_another_file_is_refused(newest_log: Path, tmp_path: Path) -> None:
     other = tmp_path / "reflexio_other.db"
     shutil.copyfile(newest_log, other)
