@@ -315,7 +315,7 @@ class _Reading:
                 yield from self._of(record, texts)
         self._tell()
         if not self.log.records:
-            raise LogError(f"{self.log.path}: there are no records in it")
+            raise self.store.empty()
 
     def _of(self, record: SessionRecord, texts: Mapping[Reference, str]) -> Iterator[Item]:
         arm = self._arm(record)

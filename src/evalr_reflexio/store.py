@@ -73,6 +73,14 @@ _NAMED = "(session_id IS NOT NULL AND trim(session_id) <> '')"
 BAD_TEXT = "texts that are no UTF-8"
 BY_TIME = "verdicts without a user, given to the one whose session began then"
 
+_READERS: Mapping[str, tuple[str, Callable[..., Any]]] = {
+    OUTCOMES: ("result_id", outcome_row),
+    SHADOWS: ("verdict_id", shadow_row),
+    LEARNINGS: ("result_id", learning_row),
+    CUSTOMERS: ("outcome_id", customer_outcome_row),
+}
+"""Of each table of verdicts the name of its id, and what reads a row."""
+
 
 class Store:
     """One log, open for reading: a database, or answers of the HTTP API put into one of its own.
@@ -108,7 +116,10 @@ class Store:
         try:
             self._queries = Queries(database.connection, self.path)
             if not self.has(REQUESTS) and not self.has(OUTCOMES):
-                raise LogError(f"{path} is an SQLite database, but none of Reflexio's: it has no table of requests")
+                why = self._why_there_is_less()
+                raise LogError(
+                    f"{path} is an SQLite database, but none of Reflexio's: it has no table of requests{why}"
+                )
             self.org = org or self._claimed_by()
         except BaseException:
             self.close()
@@ -132,6 +143,13 @@ class Store:
     def size(self) -> int:
         """Bytes of the file."""
         return self._database.size
+
+    def empty(self) -> LogError:
+        """The error for a log without a record, with what of it could not be read."""
+        return LogError(f"{self.path}: there are no records in it{self._why_there_is_less()}")
+
+    def _why_there_is_less(self) -> str:
+        return "" if self.over_http else "".join(f"; {note}" for note in self.notes)
 
     def account(self, *, strict: bool = False) -> Log:
         """An account of its own for one reading. With `strict`, the first row that cannot be used is a RecordError."""
@@ -413,36 +431,41 @@ class Store:
 
     def _unplaced(self, parts: Parts, placed: Mapping[str, Seen]) -> Iterator[SessionRecord]:
         """The verdicts whose session is not in the log, or whose user cannot be told, as sessions without requests."""
-        # The id is the first field of each of these rows.
-        readers: list[tuple[str, str, str, Callable[..., Any]]] = [
-            (OUTCOMES, "outcomes", "result_id", outcome_row),
-            (SHADOWS, "shadow_verdicts", "verdict_id", shadow_row),
-            (LEARNINGS, "learning_verdicts", "result_id", learning_row),
-            (CUSTOMERS, "customer_outcome", "outcome_id", customer_outcome_row),
-        ]
-        for table, attribute, id_name, read in readers:
-            if table not in self.columns or len(placed[table]) == self.count(table):
-                continue
+        # What customers reported comes with what the judge said of the same session: customers report little.
+        reported = {(row.user, row.session): row for row in self._unplaced_rows(CUSTOMERS, parts, placed)}
+        for table, attribute in (
+            (OUTCOMES, "outcomes"),
+            (SHADOWS, "shadow_verdicts"),
+            (LEARNINGS, "learning_verdicts"),
+        ):
             record: SessionRecord | None = None
-            fields = self._queries.fields(table, "t")
-            order = ", ".join(f"t.{name}" for name in ("session_id", "user_id", id_name) if self.has(table, name))
-            for raw in self._queries.rows(f"SELECT {fields} FROM {table} t ORDER BY {order}"):
-                if not placed[table].add(raw[0]):
-                    continue
-                row = parts.take(read, raw, parts, place=f"{NOUNS[table]} {text_of(raw[0])}")
-                if row is None or (row[0] != raw[0] and not placed[table].add(row[0])):
-                    continue
+            for row in self._unplaced_rows(table, parts, placed):
                 user = getattr(row, "user", "")
                 if record is None or record.key != (user, row.session):
                     if record is not None:
                         yield record
                     record = SessionRecord(user, row.session)
-                if table == CUSTOMERS:
-                    record.customer_outcome = row
-                else:
-                    getattr(record, attribute).append(row)
+                    if table == OUTCOMES:
+                        record.customer_outcome = reported.pop(record.key, None)
+                getattr(record, attribute).append(row)
             if record is not None:
                 yield record
+        for (user, session), row in reported.items():
+            yield SessionRecord(user, session, customer_outcome=row)
+
+    def _unplaced_rows(self, table: str, parts: Parts, placed: Mapping[str, Seen]) -> Iterator[Any]:
+        """The rows of a table that are in no session so far, by session and user."""
+        if table not in self.columns or len(placed[table]) == self.count(table):
+            return
+        id_name, read = _READERS[table]  # the id is the first field of each of these rows
+        fields = self._queries.fields(table, "t")
+        order = ", ".join(f"t.{name}" for name in ("session_id", "user_id", id_name) if self.has(table, name))
+        for raw in self._queries.rows(f"SELECT {fields} FROM {table} t ORDER BY {order}"):
+            if not placed[table].add(raw[0]):
+                continue
+            row = parts.take(read, raw, parts, place=f"{NOUNS[table]} {text_of(raw[0])}")
+            if row is not None and (row[0] == raw[0] or placed[table].add(row[0])):
+                yield row
 
     def _verdicts(
         self,

@@ -369,6 +369,7 @@ def test_a_wrong_key_is_seen_after_a_few_calls(server: ModelServer, folder: Path
         (["--sample", "101%"], "--sample 101%: write how many to judge"),
         (["--out", "log.jsonl"], "log.jsonl would be in the log, which is only read"),
         (["--journal", "log.jsonl"], "log.jsonl would be in the log, which is only read"),
+        (["--out", "log.jsonl-wal"], "log.jsonl-wal would be in the log, which is only read"),
         (["--out", "mine.txt"], "mine.txt is already there, and holds no results"),
         (["--out", "same", "--journal", "same"], "are both same"),
         (["--out", "nowhere/verdicts.jsonl"], "its folder must exist"),

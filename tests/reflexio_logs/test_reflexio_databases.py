@@ -19,7 +19,7 @@ from reflexio_writing import BEGIN, RELEASES, Writer, stored_log
 from evalr.errors import InputError, LogError, UnknownLogError
 from evalr.inputs import Transcript
 from evalr.logs import find_reader, read
-from evalr.reflexio import open_store
+from evalr.reflexio import impact, open_store
 
 
 def picture(folder: Path) -> dict[str, tuple[str, int, int]]:
@@ -273,6 +273,18 @@ def test_a_half_written_log(live_writer: tuple[Path, subprocess.Popen[str]], tmp
     with open_store(folder / path.name) as store:
         assert store.count("requests") == 0
         assert "its -wal is no log of SQLite" in "\n".join(store.notes)
+    with pytest.raises(LogError, match=r"there are no records in it; its -wal is no log of SQLite"):
+        impact(folder / path.name)
+
+
+def test_damage_that_is_no_text_says_so(tmp_path: Path) -> None:
+    path = Writer(tmp_path / "reflexio_org.db").done()
+    content = bytearray(path.read_bytes())
+    at = content.index(b"CREATE TABLE requests")
+    content[at + 7 : at + 12] = b"\xbf\xb1\xd3\x92\xff"
+    path.write_bytes(bytes(content))
+    with pytest.raises(LogError, match="is damaged"):
+        open_store(path)
 
 
 def test_an_upgraded_database_has_lost_its_tags(newest_log: Path) -> None:

@@ -360,6 +360,23 @@ def test_the_newest_verdicts_are_of_one_user_each(writer: Writer) -> None:
     assert fewer.recent_of == 3
 
 
+def test_customers_are_compared_with_the_judge_where_requests_are_gone(writer: Writer) -> None:
+    for session, success, outcome in (("s1", 1, "success"), ("s2", 0, "success"), ("s3", None, "failure")):
+        if success is not None:
+            writer.outcome(session, "u1", success=success)
+        writer.add(
+            "session_outcomes",
+            outcome_id=session,
+            user_id="u1",
+            session_id=session,
+            outcome=outcome,
+            occurred_at=int(BEGIN.timestamp()),
+        )
+    found = impact(writer.done(), now=NOW).customers
+    assert found is not None
+    assert (found.reported, found.compared, found.left_out) == (3, 2, {"without a verdict": 1})
+
+
 def test_what_reflexio_inferred_is_no_customer(writer: Writer) -> None:
     judged(writer, [("s1", "u1", "with", 1), ("s2", "u2", "with", 0), ("s3", "u3", "with", 1)])
     reports = [("s1", "u1", "success", 0), ("s2", "u2", "success", 0), ("s3", "u3", "failure", 1)]

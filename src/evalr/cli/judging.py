@@ -342,7 +342,9 @@ def places(asked: Asked) -> tuple[Path, Path]:
     out = Path(f"{stem}.{asked.measure}.jsonl" if asked.out is None else asked.out)
     for option, path in (("--journal", journal), ("--out", out)):
         place, source = path.resolve(), log.resolve()
-        if place == source or (log.is_dir() and source in place.parents):
+        # SQLite takes what has these names for a part of the database.
+        of_log = {source, *(source.with_name(source.name + end) for end in ("-journal", "-wal", "-shm"))}
+        if place in of_log or (log.is_dir() and source in place.parents):
             raise InputError(f"{path} would be in the log, which is only read: name another place with {option}")
         if not os.access(place.parent, os.W_OK):
             raise InputError(f"{path}: its folder must exist, and be writable; name another place with {option}")

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from os import PathLike
 from typing import Any
 
-from evalr.errors import InputError, LogError
+from evalr.errors import InputError
 from evalr.estimates.estimate import Estimate, Trend
 from evalr.inputs import Clock, resolve_now, utc_now
 from evalr.logs.further import Further
@@ -267,7 +267,7 @@ def _impact(
         gathering.see(record)
         seen += 1
     if not seen:
-        raise LogError(f"{store.path}: there are no records in it")
+        raise store.empty()
     return answers_of(gathering, store, account, randomised=randomised)
 
 
