@@ -60,8 +60,9 @@ corrections = Mean(
 turns_to_resolution = TimeTo(
     "outcome_turns",
     of=SessionOutcome,
-    after=lambda v: v.user_turns,
-    # A session that failed is over: it can no longer be resolved.
+    # A session that failed is over: it can no longer be resolved. When it failed changes nothing, as none is cut off:
+    # left out where that is not known, failures would make the others look quick.
+    after=lambda v: 0 if v.user_turns is None and not v.success else v.user_turns,
     end=lambda v: "resolved" if v.success else "failed",
     event="resolved",
     unit="turns",

@@ -75,6 +75,7 @@ class ArmSums:
         if not success:
             self.failure_types[(row.failure_type or "").strip().casefold()] += 1
             turns = user_turns_of(record, row) if turns is None else turns
+            turns = 0 if turns is None else turns  # as `turns_to_resolution` has it
         if turns is not None:
             self.turn_times.append(turns)
             self.turn_ends.append(EVENT if success else COMPETING)

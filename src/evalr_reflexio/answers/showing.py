@@ -80,7 +80,7 @@ def _arms(impact: Impact, arms: ArmsAnswer) -> Lines:
     attributed = arms.attributed
     yield FurtherLine("judged sessions in the split", *_coverage(attributed), [_of(attributed, "judged session")])
     for cause, count in arms.untagged.items():
-        seen = ", ".join(f"{value} {each:,}" for value, each in arms.seen.get(cause, {}).items())
+        seen = ", ".join(f"{value} ({each:,})" for value, each in arms.seen.get(cause, {}).items())
         yield FurtherLine(f"in no arm: {cause}", f"{count:,}", notes=[seen] if seen else [])
     if arms.checked:
         agreeing = arms.checked - arms.disagreeing
@@ -104,6 +104,8 @@ def _title(name: str, impact: Impact) -> str:
 
 def _lift(title: str, lift: Lift, *, always_valid: bool, within: bool, whole: bool) -> FurtherLine:
     shown = lift.always_valid if always_valid else lift.difference
+    if shown.value is None and shown.reason is not None:
+        return FurtherLine(title, value_words(None, shown.unit), notes=[shown.reason], within=within)
     arms = {lift.treatment_arm: lift.treatment, lift.control_arm: lift.control}
     notes = [" v ".join(f"{arm} {_with_count(estimate)}" for arm, estimate in arms.items())]
     notes += [flag.replace("_", " ") for flag in lift.flags if flag not in _ELSEWHERE]
@@ -272,7 +274,7 @@ def _some(title: str, records: Iterable[LearningRecord]) -> Lines:
         if each.diagnoses:
             notes.append(_counts(each.diagnoses))
         association = each.association
-        if association is not None and association.difference.value is not None:
+        if association is not None and association.difference.low is not None:
             notes.append(number_line("success with it: association", association.difference))
         yield FurtherLine(_name(each), notes=notes, within=True)
 
