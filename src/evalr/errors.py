@@ -61,6 +61,14 @@ class SinkError(EvalrError):
         self.unsaved = unsaved
 
 
+class TransportError(EvalrError):
+    """A service that texts are sent to cannot be reached, refuses, or answers what it should not. It can be resumed."""
+
+
+class StoreError(EvalrError):
+    """A store of passes or results cannot be opened, read or written, or does not have what was asked for."""
+
+
 class LogError(EvalrError):
     """A log cannot be read at all: missing, empty, not a log, cut off."""
 

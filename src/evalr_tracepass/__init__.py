@@ -1,5 +1,6 @@
 """Passes over traces: which signals to look for, what each reads of a trace, and what it said."""
 
+from evalr_tracepass.alerts import Alert, FiredTurn
 from evalr_tracepass.calibrating import Calibrated, Labelled, calibrate, calibrate_sync
 from evalr_tracepass.catalogue import (
     DEFAULT_SIGNALS,
@@ -45,6 +46,9 @@ from evalr_tracepass.measures import (
     recoveries,
     recovery,
 )
+from evalr_tracepass.monitors import monitor, monitor_sync
+from evalr_tracepass.outcomes import Outcome, explode
+from evalr_tracepass.passes import Passes
 from evalr_tracepass.planning import Group, Plan, Rows, plan
 from evalr_tracepass.record_files import read_records, write_records
 from evalr_tracepass.records import (
@@ -62,13 +66,32 @@ from evalr_tracepass.records import (
     Scope,
     TransformEstimate,
 )
+from evalr_tracepass.rerunning import already_read, only_new
 from evalr_tracepass.scopes import everything, filters_of, matching, random_sample, selected, since_last_run
 from evalr_tracepass.signal_files import Preset, SignalFile, load_signals, save_signals
 from evalr_tracepass.signals import Precision, Reading, Signal, reading
 from evalr_tracepass.sources import Source, frame_traces, log_sources, log_traces
 from evalr_tracepass.spans import span_traces
+from evalr_tracepass.stores.opening import clickhouse_results, open_store
+from evalr_tracepass.stores.schemas import schema
+from evalr_tracepass.stores.store import (
+    Batch,
+    Chip,
+    Conversation,
+    MonitorState,
+    PassStore,
+    ResultStore,
+    Store,
+    Totals,
+)
 from evalr_tracepass.trained import ClassifierReflex, train_reflex
 from evalr_tracepass.transforms import CATALOGUE, Transform, transform
+from evalr_tracepass.transports.batches import BatchTransport
+from evalr_tracepass.transports.live import LivePreview
+from evalr_tracepass.transports.local import LocalTransport
+from evalr_tracepass.transports.service import Service
+from evalr_tracepass.transports.transport import BatchState, Caps, Connection, Transport
+from evalr_tracepass.webhooks import Webhook, slack, verify_webhook, webhook
 
 __all__ = [
     "CATALOGUE",
@@ -76,16 +99,25 @@ __all__ = [
     "HEURISTIC_SIGNALS",
     "SIGNALS",
     "Account",
+    "Alert",
     "Answered",
     "Association",
     "Available",
+    "Batch",
+    "BatchState",
+    "BatchTransport",
     "Calibrated",
+    "Caps",
+    "Chip",
     "ClassifierReflex",
+    "Connection",
+    "Conversation",
     "Coverage",
     "ErrorInfo",
     "Failures",
     "Filters",
     "Fired",
+    "FiredTurn",
     "FirstFire",
     "Flagged",
     "Group",
@@ -94,7 +126,13 @@ __all__ = [
     "LabelScore",
     "Labelled",
     "LabelledRates",
+    "LivePreview",
+    "LocalTransport",
+    "MonitorState",
+    "Outcome",
     "Pass",
+    "PassStore",
+    "Passes",
     "Plan",
     "PlanEstimate",
     "Precision",
@@ -104,25 +142,34 @@ __all__ = [
     "Recovery",
     "Reflex",
     "Result",
+    "ResultStore",
     "Row",
     "Rows",
     "Scope",
+    "Service",
     "Signal",
     "SignalFile",
     "SignalRates",
     "Source",
+    "Store",
+    "Totals",
     "Transform",
     "TransformEstimate",
+    "Transport",
+    "Webhook",
     "about_record",
+    "already_read",
     "answered",
     "association",
     "availability",
     "before_after",
     "calibrate",
     "calibrate_sync",
+    "clickhouse_results",
     "cost_per_flagged",
     "coverage",
     "everything",
+    "explode",
     "failure_rate",
     "failures",
     "filters_of",
@@ -143,6 +190,10 @@ __all__ = [
     "log_sources",
     "log_traces",
     "matching",
+    "monitor",
+    "monitor_sync",
+    "only_new",
+    "open_store",
     "pass_rates",
     "plan",
     "random_sample",
@@ -151,12 +202,16 @@ __all__ = [
     "recoveries",
     "recovery",
     "save_signals",
+    "schema",
     "selected",
     "signal",
     "signals_like",
     "since_last_run",
+    "slack",
     "span_traces",
     "train_reflex",
     "transform",
+    "verify_webhook",
+    "webhook",
     "write_records",
 ]

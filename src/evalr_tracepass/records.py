@@ -236,6 +236,8 @@ class Scope(_Stored):
         since: of "since_last_run", from when on rows are new: those of turns at that time or later.
         fraction: of "random_sample", the share of conversations, above 0 and at most 1.
         seed: of "random_sample": the same seed takes the same conversations.
+        ended_since: of a monitor, only conversations whose last turn was at that time or later, with all their turns.
+        ended_until: and before that one.
     """
 
     kind: ScopeKind = "all"
@@ -244,6 +246,8 @@ class Scope(_Stored):
     since: Time | None = None
     fraction: float | None = Field(default=None, gt=0, le=1)
     seed: int | None = None
+    ended_since: Time | None = None
+    ended_until: Time | None = None
 
     @property
     def chosen(self) -> Chosen:
@@ -319,6 +323,9 @@ class PlanEstimate(_Stored):
 PassStatus = Literal["estimating", "ready", "running", "complete", "partial_failure", "failed"]
 """Where a pass stands. `partial_failure`: it ended, and some rows failed."""
 
+Rerun = Literal["all", "new"]
+"""What a pass does about results that there are already: reads everything again, or only what has none."""
+
 ResultStatus = Literal["completed", "failed"]
 """Of one model on one row. Pending ones are not kept."""
 
@@ -340,6 +347,9 @@ class Pass(NamedTuple):
         failed_inputs: rows that failed.
         error_message: why it stopped, where it did.
         created_at: and so on, with their zones; None where it has not come to that.
+        rerun: whether it reads what other passes have read already: "all", or "new" for only what none has.
+        answered: predictions that "new" spared it, since another pass has them.
+        planned: whether every row of its scope is among its items: until then a resumed pass reads the traces again.
     """
 
     id: str
@@ -357,13 +367,18 @@ class Pass(NamedTuple):
     created_at: datetime
     started_at: datetime | None = None
     completed_at: datetime | None = None
+    rerun: Rerun = "all"
+    answered: int = 0
+    planned: bool = False
 
 
 class Result(NamedTuple):
     """What one model said of one row: one record for each prediction, and one for each that failed.
 
     The account's two ids are columns of a store beside these. `classes_json` has every label with its score;
-    `top_label` is the one with the highest, "" with score 0 where there is none.
+    `top_label` is the one with the highest, "" with score 0 where there is none. `attempt` is how often the row
+    had been sent before: of two results of one model on one row, that of the later attempt stands, and the other is
+    history.
     """
 
     run_id: str
@@ -395,3 +410,4 @@ class Result(NamedTuple):
     source_start_time: datetime | None
     created_at: datetime
     input_hash: str = ""
+    attempt: int = 0

@@ -17,6 +17,7 @@ NO_TIME = "no time to filter by"
 OTHER = "not in the scope"
 NOT_DRAWN = "not drawn into the sample"
 NOT_SINCE = "nothing new since the last run"
+NOT_ENDED = "may still go on"
 
 
 def everything() -> Scope:
@@ -125,11 +126,9 @@ def refusal_of(scope: Scope) -> Refusal:
                 filters.until is not None and trace.began >= filters.until
             ):
                 return OTHER
-        if scope.since is not None:
-            if trace.ended is None:
-                return NO_TIME
-            if trace.ended < scope.since:
-                return NOT_SINCE
+        by_its_end = _by_its_end(scope, trace.ended)
+        if by_its_end is not None:
+            return by_its_end
         if filters.errors_only and not trace.has_error:
             return OTHER
         if folded is not None and not trace.says(folded):
@@ -139,6 +138,16 @@ def refusal_of(scope: Scope) -> Refusal:
         return None
 
     return refusal
+
+
+def _by_its_end(scope: Scope, ended: datetime | None) -> str | None:
+    if scope.since is None and scope.ended_since is None and scope.ended_until is None:
+        return None
+    if ended is None:
+        return NO_TIME
+    if scope.ended_until is not None and ended >= scope.ended_until:
+        return NOT_ENDED
+    return NOT_SINCE if any(since is not None and ended < since for since in (scope.since, scope.ended_since)) else None
 
 
 def _position(trace: Trace, key: bytes) -> float:

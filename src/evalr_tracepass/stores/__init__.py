@@ -1,0 +1,1 @@
+"""Where passes and their results are kept, without any text of a trace."""

@@ -1,0 +1,1 @@
+"""How rows come to classifiers, and what they said comes back."""

@@ -1,0 +1,50 @@
+"""Each store keeps the contract: SQLite, a real PostgreSQL server, and ClickHouse's engine in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalr.inputs import Now
+from evalr.testing import PassStoreContract, ResultStoreContract
+from evalr.tracepass import clickhouse_results, open_store
+
+
+class TestSqlite(PassStoreContract, ResultStoreContract):
+    def open(self, folder: Path, now: Now) -> Any:
+        return open_store(folder / "passes.db", now=now)
+
+
+class TestPostgres(PassStoreContract, ResultStoreContract):
+    @pytest.fixture(autouse=True)
+    def _server(self, postgres: Any) -> None:
+        self.server = postgres
+        self.databases: set[str] = set()
+
+    def open(self, folder: Path, now: Now) -> Any:
+        name = f"t{abs(hash(str(folder)))}"
+        if name not in self.databases:
+            self.server.run("postgres", f"CREATE DATABASE {name}")
+            self.databases.add(name)
+        return open_store(self.server.address(name), now=now)
+
+
+@pytest.fixture(scope="session")
+def chdb_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    pytest.importorskip("chdb")
+    clickhouse_connect = pytest.importorskip("clickhouse_connect")
+    made = clickhouse_connect.get_client(interface="chdb", path=str(tmp_path_factory.mktemp("chdb")))
+    yield made
+    made.close()
+
+
+class TestClickHouse(ResultStoreContract):
+    @pytest.fixture(autouse=True)
+    def _engine(self, chdb_client: Any) -> None:
+        self.client = chdb_client
+
+    def open(self, folder: Path, now: Now) -> Any:
+        return clickhouse_results(self.client, database=f"t{abs(hash(str(folder)))}", now=now)
