@@ -210,7 +210,7 @@ class PassStore(Protocol):
         """Passes, the latest first."""
 
     def add_batch(self, account: Account, batch: Batch, items: Sequence[Item]) -> None:
-        """Keep a batch and its rows, all or nothing, before it is sent. 
+        """Keep a batch and its rows, all or nothing, before it is sent.
 
         Rows that an earlier batch sent belong to this one from now on.
 
