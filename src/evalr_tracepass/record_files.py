@@ -218,7 +218,7 @@ def _write_parquet(path: Path, records: Iterable[Result]) -> int:
         raise MissingExtraError(NO_PYARROW) from error
     kinds = {
         **dict.fromkeys(COLUMNS, pa.string()),
-        **dict.fromkeys(("turn_index", "transform_version"), pa.int32()),
+        **dict.fromkeys(("turn_index", "transform_version", "attempt"), pa.int32()),
         **dict.fromkeys(("top_score", "threshold"), pa.float64()),
         **dict.fromkeys(("fired", "truncated"), pa.bool_()),
         "selected_labels": pa.list_(pa.string()),

@@ -79,7 +79,7 @@ def read_row(row: Mapping[str, Any], fires_on: FiresOn) -> Read:
         event_id=str(row.get("event_id") or ""),
         span_id=str(row.get("span_id") or ""),
         turn_index=_whole(row.get("turn_index")),
-        user=str(row.get("user") or ""),
+        user=str(row.get("user") or row.get("end_user_id") or ""),
         release=str(row.get("release") or ""),
         input_kind=kind,  # type: ignore[arg-type]  # it is one of them
         transform_id=str(row["transform_id"]),
@@ -101,6 +101,7 @@ def read_row(row: Mapping[str, Any], fires_on: FiresOn) -> Read:
         source_start_time=_time(row.get("source_start_time")),
         created_at=created or datetime(1970, 1, 1, tzinfo=UTC),
         input_hash=str(row.get("input_hash") or ""),
+        attempt=_whole(row.get("attempt")) or 0,
     )
     user, org = row.get("account_user_id"), row.get("account_org_id")
     return Read(record, Account(str(user or ""), str(org or "")) if user or org else None)
