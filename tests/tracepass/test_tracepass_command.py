@@ -154,7 +154,7 @@ def test_B3_the_estimate_in_the_words_of_the_panel(traces: Path) -> None:
 
 
 def test_B3_an_unknown_price_is_said(traces: Path) -> None:
-    assert "Estimated cost: unknown" in ran(traces, "estimate", "traces")[1]
+    assert "Estimated cost: unknown" in ran(traces, "estimate", "traces", "--by", "batch")[1]
 
 
 def test_B11_content_that_was_not_retained_is_counted(traces: Path) -> None:
@@ -218,8 +218,14 @@ def test_R7_without_a_service_the_heuristics_run_and_say_so() -> None:
     found = choose()
     assert all(each.signal_id.startswith("heuristic-") for each in found.signals)
     assert "user-frustration" in found.notes[0]
-    ticked = choose(models=["jailbreak"])
-    assert [each.signal_id for each in ticked.signals] == ["jailbreak"]
+    ticked = choose(service=True)
+    assert [each.signal_id for each in ticked.signals] == [
+        "jailbreak",
+        "guardrail",
+        "user-frustration",
+        "leaked-thinking",
+        "stuck-in-a-loop",
+    ]
 
 
 def test_B15_the_words_of_the_panel() -> None:

@@ -10,13 +10,31 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evalr.estimates.estimate import Estimate
 from evalr.inputs import Transcript, Turn
-from evalr.tracepass import HEURISTIC_SIGNALS, Signal, heuristics, plan, reading, transform
+from evalr.tracepass import (
+    HEURISTIC_SIGNALS,
+    Account,
+    Outcome,
+    Pass,
+    Signal,
+    SignalRates,
+    explode,
+    heuristics,
+    pass_rates,
+    plan,
+    reading,
+    transform,
+)
+from evalr_tracepass.direct import answers
+
+AT = datetime(2026, 12, 1, tzinfo=UTC)
 
 DATA = os.environ.get("EVALR_DATA")
 pytestmark = pytest.mark.skipif(not DATA, reason="EVALR_DATA names no folder of real traces")
@@ -122,3 +140,46 @@ def test_R2_where_nothing_was_answered_people_interrupted() -> None:
         if turn is not None and any((convo, turn + after) in interrupted for after in range(1, 6))
     ]
     assert (len(interrupted), len(unanswered), len(soon)) == (6, 6, 5)
+
+
+def rates(names: list[str], traces: Iterator[Transcript]) -> dict[str, SignalRates]:
+    """A whole pass in memory: the results are made as a pass makes them."""
+    signals = [HEURISTIC_SIGNALS[name] for name in names]
+    made = plan(signals)
+    rows = made.rows(traces)
+    records = []
+    for answer in answers(made, rows, heuristics()):
+        outcome = Outcome(answer.row.request_id, "completed", (answer.prediction,))
+        item = answer.row.item._replace(selected_models=(answer.signal.model,))
+        records += explode(item, outcome, made.signal_by, run_id="p", batch_id="b", created_at=AT)
+    estimate = rows.estimate()
+    counts = (estimate.inputs, estimate.predictions, estimate.inputs, 0)
+    chosen = tuple(signal.to_dict() for signal in signals)
+    found = Pass("p", Account("u"), "complete", made.scope, chosen, (), estimate, *counts, None, AT)
+    return {each.signal.signal_id: each for each in pass_rates(records, found)}
+
+
+def limits(estimate: Estimate) -> tuple[float, float, float]:
+    assert estimate.value is not None
+    assert estimate.low is not None
+    assert estimate.high is not None
+    return round(estimate.low, 4), round(estimate.value, 4), round(estimate.high, 4)
+
+
+def test_M1_the_rates_of_the_group_chats_with_their_intervals() -> None:
+    found = rates(["heuristic-loop", "heuristic-tool-errors"], group_chats())
+    loop, errors = found["heuristic-loop"], found["heuristic-tool-errors"]
+    assert (loop.conversations.counts, loop.turns.counts) == ({"hits": 6, "total": 65}, {"hits": 9, "total": 407})
+    # Wilson on 6 of 65, and over conversations where turns are counted.
+    assert limits(loop.conversations) == (0.043, 0.0923, 0.1871)
+    assert loop.turns.clustered_by == {"conversation": 65}
+    assert limits(errors.conversations) == (0.0027, 0.0154, 0.0821)
+    assert loop.coverage.share == errors.coverage.share == 1.0
+
+
+def test_M1_the_rates_of_the_coding_sessions_with_their_intervals() -> None:
+    found = rates(["heuristic-loop", "heuristic-no-answer"], coding_sessions())
+    assert limits(found["heuristic-loop"].conversations) == (0.0, 0.0, 0.1611)
+    unanswered = found["heuristic-no-answer"]
+    assert limits(unanswered.conversations) == (0.1119, 0.25, 0.4687)
+    assert "low_confidence" in unanswered.conversations.flags

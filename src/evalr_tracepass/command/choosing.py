@@ -50,7 +50,7 @@ def choose(
     pattern: str | None = None,
     preset: str | None = None,
     own: SignalFile | None = None,
-    models: Sequence[str] = (),
+    service: bool = False,
 ) -> Choice:
     """Signals by name, by preset, by a pattern, or, where nobody says, those that start ticked.
 
@@ -59,15 +59,15 @@ def choose(
         pattern: a regular expression for names and labels: those that match and can run are taken.
         preset: the name of one's own preset.
         own: one's own signals and presets.
-        models: the aliases of models that a service has, beside the classifiers that run here.
+        service: they are for a service, which says itself which models it has, and not for the classifiers here.
 
     Raises:
         InputError: there is no such signal or preset, nothing matches, or none of them can run.
     """
     own = own or SignalFile()
-    reflexes = heuristics()
+    reflexes = {} if service else heuristics()
     known = {**SIGNALS, **own.signals}
-    runnable = {*reflexes, *models}
+    runnable = {each.model for each in known.values()} - HEURISTIC_SIGNALS.keys() if service else set(reflexes)
     named = [signal(name, own.signals) for name in names]
     if preset is not None:
         if preset not in own.presets:

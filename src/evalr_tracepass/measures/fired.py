@@ -211,8 +211,8 @@ def latest_records(records: Iterable[Result], *, passes: str = "latest") -> list
     return [each for each in found if last[each.user, each.convo_id, each.signal_id][2] == each.run_id]
 
 
-def _order(record: Result) -> tuple[bool, Any]:
-    return record.status == "completed", record.created_at
+def _order(record: Result) -> tuple[int, bool, Any]:
+    return record.attempt, record.status == "completed", record.created_at
 
 
 # ---------------------------------------------------------------------------------------------------------------------

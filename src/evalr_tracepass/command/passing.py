@@ -1,0 +1,189 @@
+"""Passes as the command runs them: what they come to, the question whether to go on, and how they end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from evalr.cli.judging import agreed
+from evalr.errors import InputError
+from evalr.estimates.words import count_words
+from evalr_tracepass.command.choosing import Choice, choose, own_signals, scope_of
+from evalr_tracepass.command.grepping import Progress
+from evalr_tracepass.command.stored import ENDED, Kept, ended_lines, opened, pass_fields, status_lines
+from evalr_tracepass.command.words import cost_words
+from evalr_tracepass.monitors import monitor_sync
+from evalr_tracepass.passes import Passes
+from evalr_tracepass.planning import Plan
+from evalr_tracepass.records import Pass, PlanEstimate, Reflex, Rerun
+from evalr_tracepass.rerunning import already_read
+from evalr_tracepass.scopes import refusal_of
+from evalr_tracepass.sources import Source, log_traces
+from evalr_tracepass.traces import trace_of
+from evalr_tracepass.transports.batches import BatchTransport
+from evalr_tracepass.transports.live import LivePreview
+from evalr_tracepass.transports.local import LocalTransport
+from evalr_tracepass.transports.service import Service
+from evalr_tracepass.transports.transport import Transport
+from evalr_tracepass.webhooks import webhook
+
+LOCAL, BATCH, LIVE = "local", "batch", "live"
+TRANSPORTS = (LOCAL, BATCH, LIVE)
+
+WEBHOOK_SECRET = "EVALR_WEBHOOK_SECRET"
+
+TOGETHER = 500
+"""Conversations that are looked up together."""
+
+
+def transport_of(name: str, url: str | None, reflexes: Mapping[str, Reflex]) -> Transport:
+    """How rows come to classifiers: those that run here, a service's batches, or its live preview.
+
+    Raises:
+        InputError: there is no such way.
+    """
+    if name == LOCAL:
+        return LocalTransport(reflexes)
+    if name == BATCH:
+        return BatchTransport(Service(url=url))
+    if name == LIVE:
+        return LivePreview(Service(url=url))
+    raise InputError(f"--by {name!r} must be one of {', '.join(TRANSPORTS)}")
+
+
+@dataclass
+class Shown:
+    """The progress of a pass, on stderr, for whoever looks."""
+
+    total: int
+
+    def __post_init__(self) -> None:
+        self._line = Progress(self.total)
+
+    def __call__(self, found: Pass) -> None:
+        """Say how far it is."""
+        self._line.show(found.completed_inputs + found.failed_inputs)
+
+    def clear(self) -> None:
+        """Take the line away."""
+        self._line.clear()
+
+
+def allowed(found: PlanEstimate, *, by: str, budget: float | None, yes: bool) -> bool:
+    """Whether a pass may begin: within the budget, and a person says yes where it may cost something.
+
+    Raises:
+        InputError: it would cost more than the budget, or what it would cost is not known; or nobody is there to ask.
+    """
+    if budget is not None:
+        if found.cost is None:
+            raise InputError("--budget needs the price of one prediction: add --rate USD")
+        if found.cost > budget:
+            raise InputError(
+                f"{count_words(found.predictions, 'prediction')} would cost ${found.cost:,.2f}, more than the budget "
+                f"of ${budget:,.2f}: take fewer signals, or part of the traces with --sample"
+            )
+    if yes or not found.inputs or (by == LOCAL and not found.cost):
+        return True
+    return agreed(f"Run {count_words(found.predictions, 'prediction')}? {cost_words(found)}.")
+
+
+def rerun_of(kept: Kept, made: Plan, source: Source, *, asked: Rerun | None) -> Rerun | None:
+    """What to do about conversations that have results: as asked, else as a person says; None to stop.
+
+    Where nobody is at a terminal, all of them are read again.
+    """
+    if asked is not None:
+        return asked
+    known, conversations = _known(kept, made, source)
+    if not known or not (sys.stdin is not None and sys.stdin.isatty()):
+        return "all"
+    print("Rerun existing Reflex results?", file=sys.stderr)
+    print(f"{known:,} of {conversations:,} selected conversations already have labels.", file=sys.stderr)
+    print("[c]ancel, run only [n]ew, rerun [a]ll: ", end="", file=sys.stderr, flush=True)
+    answers: dict[str, Rerun] = {"n": "new", "a": "all"}
+    return answers.get(sys.stdin.readline().strip().lower()[:1])
+
+
+def _known(kept: Kept, made: Plan, source: Source) -> tuple[int, int]:
+    refusal = refusal_of(made.scope)
+    known = conversations = 0
+    together: list[str] = []
+    for transcript in source:
+        trace = trace_of(transcript)
+        if refusal(trace) is None:
+            conversations += 1
+            together.append(trace.convo_id)
+        if len(together) >= TOGETHER:
+            known += len(already_read(kept.store, kept.account, together))
+            together = []
+    return known + (len(already_read(kept.store, kept.account, together)) if together else 0), conversations
+
+
+def passes_of(kept: Kept, transport: Transport, *, total: int = 0, **options: Any) -> tuple[Passes, Shown]:
+    """The passes of an account, with their progress shown."""
+    shown = Shown(total)
+    return Passes(kept.account, kept.store, transport, progress=shown, **options), shown
+
+
+def told(kept: Kept, found: Pass) -> tuple[list[str], dict[str, Any]]:
+    """How a pass stands, in lines and in plain types."""
+    totals = kept.store.totals(kept.account, found.id)
+    if found.status in ENDED:
+        return ended_lines(found, totals), pass_fields(found, totals)
+    counts = kept.store.counts(kept.account, found.id)
+    batches = kept.store.batches(kept.account, found.id)
+    lines = list(status_lines(found, totals, counts, batches))
+    lines.append(f"Still running: evalr tracepass sync {found.id}")
+    return lines, pass_fields(found, totals)
+
+
+def monitored(
+    log: str,
+    *,
+    signals: Sequence[str],
+    file: str | None,
+    preset: str | None,
+    where: Sequence[str],
+    name: str,
+    settle: timedelta,
+    webhooks: Sequence[str],
+    by: str,
+    url: str | None,
+    now: datetime | None,
+    place: tuple[str, str, str],
+    kind: str | None,
+    strict: bool,
+    say: Callable[[Choice], None],
+) -> tuple[list[str], dict[str, Any]]:
+    """One run of a monitor.
+
+    Raises:
+        InputError: there is a webhook, and no secret to sign what it is told.
+    """
+    own = own_signals(file)
+    watched = [each.signal_id for each in own.signals.values() if each.monitor]
+    chosen = choose(signals or ([] if preset else watched), preset=preset, own=own, service=by != LOCAL)
+    say(chosen)
+    filters = scope_of(where=where, now=now).filters
+    notify = [webhook(each, _webhook_secret()) for each in webhooks]
+    with opened(*place) as kept:
+        options = {} if now is None else {"now": now}
+        passes, shown = passes_of(kept, transport_of(by, url, chosen.reflexes), notify=notify, **options)
+        source = log_traces(log, kind=kind, strict=strict)
+        found = monitor_sync(passes, chosen.signals, source, name=name, filters=filters, settle=settle)
+        shown.clear()
+        if found is None:
+            return ["another process runs this monitor just now"], {"pass": None}
+        return told(kept, found)
+
+
+def _webhook_secret() -> str:
+    secret = os.environ.get(WEBHOOK_SECRET)
+    if not secret:
+        raise InputError(f"--webhook needs a secret to sign what it is told: set {WEBHOOK_SECRET}")
+    return secret

@@ -1,0 +1,255 @@
+"""What a store knows of an account's passes, in lines and in plain types."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from evalr.errors import InputError
+from evalr.estimates.words import count_words
+from evalr.quoting import safe_text
+from evalr_tracepass.command.words import DIM, NO_PASSES, RESET, chip, complete_lines, progress_words
+from evalr_tracepass.measures import latest_records, pass_rates
+from evalr_tracepass.record_rows import to_row
+from evalr_tracepass.records import Account, Pass, Result
+from evalr_tracepass.stores.opening import open_store
+from evalr_tracepass.stores.store import Batch, Conversation, Store, Totals
+
+CHIPS = 3
+"""Labels of one conversation at most, as many as a list can show."""
+
+SHOWN = 50
+"""Conversations of one list."""
+
+ENDED = ("complete", "partial_failure")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An open store, on behalf of one account."""
+
+    store: Store
+    account: Account
+
+    def get_pass(self, name: str) -> Pass:
+        """The pass whose id begins so; "latest" is the latest of all.
+
+        Raises:
+            InputError: there is none, or there are several.
+        """
+        found = self.store.passes(self.account, limit=1_000)
+        if name == "latest":
+            matching = found[:1]
+        else:
+            matching = [each for each in found if each.id == name] or [
+                each for each in found if each.id.startswith(name)
+            ]
+        if len(matching) == 1:
+            return matching[0]
+        if not matching:
+            raise InputError(f"there is no pass {safe_text(name)!r} of this account: see `evalr tracepass passes`")
+        raise InputError(f"{len(matching)} passes begin with {safe_text(name)!r}: write more of the id")
+
+    def results(self, name: str, **options: Any) -> Iterator[Result]:
+        """The results of "latest", "all", or one pass."""
+        passes = name if name in ("latest", "all") else self.get_pass(name).id
+        return self.store.results(self.account, passes=passes, **options)
+
+
+@contextmanager
+def opened(place: str, account: str, org: str) -> Iterator[Kept]:
+    """A store, for as long as it is needed."""
+    store = open_store(place)
+    try:
+        yield Kept(store, Account(account, org).checked())
+    finally:
+        store.close()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Passes
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def passes_lines(found: Sequence[Pass], totals: Mapping[str, Totals]) -> Iterator[str]:
+    """A line for each pass."""
+    if not found:
+        yield from NO_PASSES
+    for each in found:
+        own = totals[each.id]
+        signals = ", ".join(safe_text(str(signal["signal_id"])) for signal in each.selected_signals)
+        yield (
+            f"{safe_text(each.id)}  {time_words(each.created_at)}  {each.status.replace('_', ' ')}  "
+            f"{count_words(own.flagged, 'conversation')} flagged  {signals}"
+        )
+
+
+def status_lines(found: Pass, totals: Totals, counts: Mapping[Any, int], batches: Sequence[Batch]) -> Iterator[str]:
+    """Where a pass stands, in the words of the panel."""
+    yield f"{safe_text(found.id)}  {found.status.replace('_', ' ')}"
+    if found.status in ENDED:
+        yield from ended_lines(found, totals)
+    else:
+        named = [each.batch_id for each in batches if each.batch_id]
+        if named:
+            yield ", ".join(safe_text(name) for name in named[:3]) + (
+                "" if len(named) <= 3 else f" and {len(named) - 3} more"
+            )
+        done = counts.get("completed", 0) + counts.get("failed", 0)
+        yield progress_words(done, found.total_inputs or None)
+    if found.error_message:
+        yield safe_text(found.error_message, longest=500)
+
+
+def ended_lines(found: Pass, totals: Totals) -> list[str]:
+    """How a pass ended, and what to do next."""
+    lines = complete_lines(
+        totals.flagged,
+        totals.selected_labels,
+        failed=found.failed_inputs,
+        completed=found.completed_inputs,
+    )
+    name = safe_text(found.id)
+    lines.append(f"View flagged conversations: evalr tracepass results {name}")
+    if found.failed_inputs:
+        lines += [
+            f"View failed inputs: evalr tracepass results {name} --failed",
+            f"Retry failed: evalr tracepass retry {name}",
+        ]
+    return lines
+
+
+def pass_fields(found: Pass, totals: Totals) -> dict[str, Any]:
+    """A pass in plain types."""
+    return {
+        "id": found.id,
+        "status": found.status,
+        "scope": found.scope.model_dump(mode="json"),
+        "chosen": found.scope.chosen,
+        "signals": [signal["signal_id"] for signal in found.selected_signals],
+        "estimate": found.estimate.model_dump(mode="json"),
+        "total_inputs": found.total_inputs,
+        "total_predictions": found.total_predictions,
+        "completed_inputs": found.completed_inputs,
+        "failed_inputs": found.failed_inputs,
+        "error_message": found.error_message,
+        "created_at": _iso(found.created_at),
+        "started_at": _iso(found.started_at),
+        "completed_at": _iso(found.completed_at),
+        **totals._asdict(),
+    }
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Results
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def asked_results(
+    kept: Kept,
+    name: str,
+    *,
+    failed: bool,
+    clean: bool,
+    rates: bool,
+    signals: Sequence[str],
+    convos: Sequence[str],
+    color: bool,
+) -> tuple[list[str], dict[str, Any]]:
+    """What `evalr tracepass results` shows."""
+    if sum((failed, rates)) > 1:
+        raise InputError("--failed and --rates show different things: pass one of them")
+    if not kept.store.passes(kept.account, limit=1):
+        return list(NO_PASSES), {"results": []}
+    if rates:
+        found = kept.get_pass(name)
+        parts = pass_rates(latest_records(kept.store.results(kept.account, passes=found.id)), found)
+        chosen = [each for each in parts if not signals or each.signal.signal_id in signals]
+        return [line for each in chosen for line in str(each).splitlines()], {
+            "pass": found.id,
+            "rates": [each.to_dict() for each in chosen],
+        }
+    if failed or convos:
+        options: dict[str, Any] = {"failed": True} if failed else {} if clean else {"fired": True}
+        records = [
+            each
+            for each in kept.results(name, **options)
+            if (not signals or each.signal_id in signals) and (not convos or each.convo_id in convos)
+        ]
+        lines = list(failed_lines(records) if failed else turn_lines(records, color=color))
+        return lines, {"results": [to_row(each) for each in records]}
+    passes = name if name in ("latest", "all") else kept.get_pass(name).id
+    listed = [
+        each
+        for signal in (signals or [None])
+        for each in kept.store.conversations(
+            kept.account, passes=passes, signal_id=signal, flagged=not clean, limit=SHOWN
+        )
+    ]
+    unique = list({(each.user, each.convo_id, each.run_id): each for each in listed}.values())
+    return list(conversation_lines(unique, color=color)), {"conversations": [_plain(each) for each in unique]}
+
+
+def conversation_lines(found: Sequence[Conversation], *, color: bool) -> Iterator[str]:
+    """A conversation on each line, with up to three labels."""
+    if not found:
+        yield "no conversation was flagged"
+    for each in found:
+        chips = " ".join(chip(one.label, one.score, color=color) for one in each.chips[:CHIPS])
+        more = len(each.chips) - CHIPS
+        yield f"{safe_text(each.convo_id, longest=80)}  {chips}" + (f" and {more} more" if more > 0 else "")
+    if len(found) == SHOWN:
+        yield f"the latest {SHOWN}; `evalr tracepass export` writes them all"
+
+
+def turn_lines(records: Iterable[Result], *, color: bool) -> Iterator[str]:
+    """The turns of conversations, as the rail beside one shows them."""
+    last = None
+    for each in sorted(records, key=lambda one: (one.convo_id, -1 if one.turn_index is None else one.turn_index)):
+        if each.convo_id != last:
+            last = each.convo_id
+            yield safe_text(each.convo_id, longest=80)
+        turn = "whole conversation" if each.turn_index is None else f"Turn {each.turn_index}"
+        said = (
+            f"failed: {safe_text(each.error_type)}"
+            if each.status == "failed"
+            else chip(each.top_label, each.top_score, color=color, fired=each.fired)
+        )
+        yield f"  {turn}  {said}  {DIM if color else ''}{safe_text(each.signal_id)}{RESET if color else ''}"
+
+
+def failed_lines(records: Sequence[Result]) -> Iterator[str]:
+    """The inputs that failed, under why."""
+    if not records:
+        yield "no input failed"
+    kinds = Counter((each.reflex_model, each.error_type) for each in records)
+    for (model, kind), count in kinds.most_common():
+        yield f"{safe_text(model)}: {count:,} failed, {safe_text(kind)}"
+    for each in records[:SHOWN]:
+        turn = "" if each.turn_index is None else f", turn {each.turn_index}"
+        why = safe_text(each.error_message or each.error_type)
+        yield f"  {safe_text(each.convo_id, longest=80)}{turn}  {safe_text(each.signal_id)}: {why}"
+    if len(records) > SHOWN:
+        yield f"  and {len(records) - SHOWN:,} more; --json has them all"
+
+
+def time_words(at: datetime | None) -> str:
+    """A time to the minute, in UTC."""
+    return "" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M}"
+
+
+def _iso(at: datetime | None) -> str | None:
+    return None if at is None else at.astimezone(UTC).isoformat()
+
+
+def _plain(found: Conversation) -> dict[str, Any]:
+    return {
+        **found._asdict(),
+        "passed_at": _iso(found.passed_at),
+        "last_at": _iso(found.last_at),
+        "chips": [each._asdict() for each in found.chips],
+    }

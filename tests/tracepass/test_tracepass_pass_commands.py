@@ -1,0 +1,301 @@
+"""`evalr tracepass run` and what follows it: classifiers that run here, and a service over HTTP."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalr.cli import main
+from evalr.tracepass import read_records
+
+NEGATIVE = ["--signal", "heuristic-negative-tone"]
+FRUSTRATED = ["--signal", "user-frustration", "--by", "batch"]
+SECRET = "you cannot find this in a store"
+
+
+def conversation(name: str, *texts: str, user: str = "ada") -> dict[str, Any]:
+    turns = [
+        {"role": "person" if place % 2 == 0 else "agent", "text": text, "at": f"2026-11-01T09:0{place}:00Z"}
+        for place, text in enumerate(texts)
+    ]
+    return {"id": name, "user": user, "request": texts[0], "turns": turns}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    lines = [
+        conversation("calm", f"Where is my order? {SECRET}", "It left today."),
+        conversation("angry", "Where is it?", "On its way.", "This is useless, awful and terrible!!", user="bob"),
+    ]
+    (tmp_path / "traces.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return tmp_path
+
+
+def ran(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    with chdir(folder), redirect_stdout(out), redirect_stderr(err):
+        code = main(["tracepass", *arguments])
+    return code, out.getvalue(), err.getvalue()
+
+
+def parsed(folder: Path, *arguments: str) -> Any:
+    code, out, err = ran(folder, *arguments, "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_B15_a_run_says_what_it_comes_to_and_how_it_ended(folder: Path) -> None:
+    code, out, err = ran(folder, "run", "traces.jsonl", *NEGATIVE)
+    assert code == 0
+    assert out.splitlines()[:3] == ["Pass complete", "1 conversation flagged", "1 selected label"]
+    assert out.splitlines()[3].startswith("View flagged conversations: evalr tracepass results ")
+    assert err.splitlines()[:4] == ["3 trace inputs", "3 predictions", "Batch mode", "Estimated cost: $0.00"]
+
+
+def test_B20_a_run_in_which_nothing_fired_exits_with_1(folder: Path) -> None:
+    assert ran(folder, "run", "traces.jsonl", *NEGATIVE, "--convo", "calm")[0] == 1
+
+
+def test_B16_results_list_flagged_conversations_with_their_chips(folder: Path) -> None:
+    ran(folder, "run", "traces.jsonl", *NEGATIVE)
+    (line,) = ran(folder, "results")[1].splitlines()
+    assert line.startswith("angry  [negative ")
+    found = parsed(folder, "results")["conversations"][0]
+    assert (found["convo_id"], found["fired_count"], found["completed"], found["failed"]) == ("angry", 1, 2, 0)
+
+
+def test_B17_one_conversation_shows_its_turns_and_clean_ones_when_asked(folder: Path) -> None:
+    ran(folder, "run", "traces.jsonl", *NEGATIVE)
+    lines = ran(folder, "results", "--convo", "angry")[1].splitlines()
+    assert [line.split()[0] for line in lines] == ["angry", "Turn"]
+    assert lines[1].startswith("  Turn 2  [negative ")
+    assert len(ran(folder, "results", "--convo", "angry", "--all")[1].splitlines()) == 3
+
+
+def test_M1_results_as_rates(folder: Path) -> None:
+    ran(folder, "run", "traces.jsonl", *NEGATIVE)
+    (found,) = parsed(folder, "results", "--rates")["rates"]
+    assert found["conversations"]["counts"] == {"hits": 1, "total": 2}
+    assert found["turns"]["counts"] == {"hits": 1, "total": 3}
+    assert found["coverage"]["share"] == 1.0
+
+
+def test_B14_the_passes_of_an_account(folder: Path) -> None:
+    assert ran(folder, "passes")[1].splitlines()[0] == "No Reflex passes yet"
+    ran(folder, "run", "traces.jsonl", *NEGATIVE)
+    ran(folder, "run", "traces.jsonl", *NEGATIVE, "--rerun-all", "--where", "user=bob")
+    found = parsed(folder, "passes")["passes"]
+    assert [each["chosen"] for each in found] == ["filtered", "all"]
+    # The latest pass that read a conversation counts; all and one can be asked for.
+    assert parsed(folder, "export", "latest.jsonl")["results"] == 3
+    assert parsed(folder, "export", "all.jsonl", "--pass", "all")["results"] == 5
+    assert parsed(folder, "export", "one.jsonl", "--pass", found[0]["id"][:8])["results"] == 2
+
+
+def test_B18_an_account_sees_no_other(folder: Path) -> None:
+    ran(folder, "run", "traces.jsonl", *NEGATIVE, "--account", "ada", "--org", "acme")
+    assert parsed(folder, "passes", "--account", "ada", "--org", "globex") == {"passes": []}
+    assert len(parsed(folder, "passes", "--account", "bob", "--org", "acme")["passes"]) == 1
+    name = parsed(folder, "passes", "--org", "acme")["passes"][0]["id"]
+    code, _, err = ran(folder, "status", name, "--org", "globex")
+    assert code == 2
+    assert "no pass" in err
+
+
+def test_B9_only_new_reads_what_no_pass_has_read(folder: Path) -> None:
+    ran(folder, "run", "traces.jsonl", *NEGATIVE)
+    with (folder / "traces.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(conversation("late", "Awful, terrible, useless!!")) + "\n")
+    found = parsed(folder, "run", "traces.jsonl", *NEGATIVE, "--only-new")
+    assert (found["total_inputs"], found["flagged"]) == (1, 1)
+    code, _, err = ran(folder, "run", "traces.jsonl", *NEGATIVE, "--only-new", "--rerun-all")
+    assert (code, "pass one of them" in err) == (2, True)
+
+
+def test_B19_an_export_is_read_back_and_reported_on(folder: Path) -> None:
+    ran(folder, "run", "traces.jsonl", *NEGATIVE)
+    assert ran(folder, "export", "passes.jsonl")[1] == "3 results in passes.jsonl\n"
+    assert len(read_records(folder / "passes.jsonl")) == 3
+    out = io.StringIO()
+    with chdir(folder), redirect_stdout(out):
+        assert main(["report", "passes.jsonl"]) == 0
+    assert "conversations flagged" in out.getvalue()
+
+
+def test_R12_the_store_is_a_log_and_holds_no_text(folder: Path) -> None:
+    ran(folder, "run", "traces.jsonl", *NEGATIVE)
+    for path in folder.iterdir():
+        if path.name.startswith("tracepass.db"):
+            assert SECRET.encode() not in path.read_bytes()
+    assert len(read_records(folder / "tracepass.db")) == 3
+
+
+def test_R12_results_expire_after_a_year(folder: Path) -> None:
+    ran(folder, "run", "traces.jsonl", *NEGATIVE)
+    assert parsed(folder, "prune") == {"removed": 0}
+    assert parsed(folder, "prune", "--now", "2100-01-01") == {"removed": 3}
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgresql", "clickhouse"])
+def test_R12_the_schema_says_that_no_text_is_stored(folder: Path, engine: str) -> None:
+    code, out, _ = ran(folder, "schema", engine)
+    assert code == 0
+    assert "CREATE TABLE" in out
+    assert "text" in out.lower()
+
+
+def test_B19_a_monitor_reads_each_conversation_once(folder: Path) -> None:
+    arguments = ["monitor", "traces.jsonl", *NEGATIVE, "--now", "2026-11-01T12:00:00Z"]
+    assert parsed(folder, *arguments)["flagged"] == 1
+    assert parsed(folder, *arguments)["total_inputs"] == 0
+
+
+def test_B19_a_webhook_needs_a_secret(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EVALR_WEBHOOK_SECRET", raising=False)
+    code, _, err = ran(folder, "monitor", "traces.jsonl", *NEGATIVE, "--webhook", "http://127.0.0.1:9/x")
+    assert (code, "EVALR_WEBHOOK_SECRET" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "traces.jsonl", *NEGATIVE, "--detach"], "leaves a batch to a service"),
+        (["run", "traces.jsonl", "--by", "post"], "local, batch, live"),
+        (["run", "traces.jsonl", *FRUSTRATED, "--budget", "1"], "add --rate"),
+        (["run", "traces.jsonl", *FRUSTRATED, "--rate", "1", "--budget", "1"], "more than the budget of $1.00"),
+        (["run", "traces.jsonl", *FRUSTRATED], "add --yes"),
+        (["run", "traces.jsonl", *FRUSTRATED, "--yes"], "MORPH_API_KEY"),
+        (["status", "nothing"], "no pass 'nothing'"),
+    ],
+)
+def test_B20_misuse_of_passes(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.delenv("MORPH_API_KEY", raising=False)
+    code, out, err = ran(folder, *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+# A service ------------------------------------------------------------------------------------------------------------
+
+
+class Service:
+    """Batches over HTTP on loopback, which end when they are told to."""
+
+    def __init__(self) -> None:
+        self.batches: dict[str, list[dict[str, Any]]] = {}
+        self.keys: list[str] = []
+        self.ended = False
+        self.fails_on: str | None = None
+        service = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                service.keys.append(self.headers["Idempotency-Key"])
+                name = f"rbatch-{len(service.batches)}"
+                service.batches[name] = body["requests"]
+                self.answer(service.state(name))
+
+            def do_GET(self) -> None:
+                parts = self.path.split("?")[0].split("/")
+                if parts[-1] == "results":
+                    self.answer({**service.state(parts[-2]), "results": service.results(parts[-2])})
+                else:
+                    self.answer(service.state(parts[-1]))
+
+            def answer(self, found: dict[str, Any]) -> None:
+                content = json.dumps(found).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def state(self, name: str) -> dict[str, Any]:
+        rows = self.batches[name]
+        failed = sum(self.fails(row) for row in rows) if self.ended else 0
+        counts = {"total": len(rows), "completed": len(rows) - failed if self.ended else 0, "failed": failed}
+        status = "completed" if self.ended else "queued"
+        return {"id": name, "object": "reflex.batch", "status": status, "request_counts": counts}
+
+    def fails(self, row: dict[str, Any]) -> bool:
+        return self.fails_on is not None and self.fails_on in row["text"]
+
+    def results(self, name: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        for row in self.batches[name]:
+            if self.fails(row):
+                error = {"type": "inference_error", "message": "busy"}
+                found.append({"id": row["id"], "status": "failed", "error": error})
+                continue
+            angry = "useless" in row["text"]
+            classes = [
+                {"label": "frustrated", "score": 0.97 if angry else 0.1, "selected": angry},
+                {"label": "not frustrated", "score": 0.03 if angry else 0.9, "selected": not angry},
+            ]
+            predictions = [{"model": model, "mode": "single_label", "classes": classes} for model in row["model"]]
+            found.append({"id": row["id"], "status": "completed", "predictions": predictions})
+        return found
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    made = Service()
+    monkeypatch.setenv("MORPH_API_KEY", "secret-key-of-the-test")
+    monkeypatch.setenv("MORPH_BASE_URL", made.url)
+    yield made
+    made.close()
+
+
+def test_B6_a_detached_run_is_synced_later(folder: Path, service: Service) -> None:
+    code, out, _ = ran(folder, "run", "traces.jsonl", *FRUSTRATED, "--yes", "--detach")
+    assert code == 0
+    assert "rbatch-0" in out
+    assert "0 / 3 inputs complete 0.0%" in out
+    (found,) = parsed(folder, "passes")["passes"]
+    assert service.keys == [f"trace-pass:{found['id']}"]
+    assert "Still running" in ran(folder, "sync", found["id"])[1]
+    service.ended = True
+    for _ in range(2):
+        lines = ran(folder, "sync", found["id"])[1].splitlines()
+        assert lines[:3] == ["Pass complete", "1 conversation flagged", "1 selected label"]
+    assert ran(folder, "results")[1] == "angry  [frustrated 97%]\n"
+    assert len(service.batches) == 1
+    assert b"secret-key-of-the-test" not in (folder / "tracepass.db").read_bytes()
+
+
+def test_B10_failed_rows_are_shown_and_tried_again(folder: Path, service: Service) -> None:
+    service.ended, service.fails_on = True, "useless"
+    lines = ran(folder, "run", "traces.jsonl", *FRUSTRATED, "--yes")[1].splitlines()
+    assert lines[:3] == ["Pass complete with failed rows", "2 completed", "1 failed"]
+    latest = parsed(folder, "passes")["passes"][0]["id"]
+    assert f"Retry failed: evalr tracepass retry {latest}" in lines
+    shown = ran(folder, "results", latest, "--failed")[1].splitlines()
+    assert shown[0] == "user-frustration: 1 failed, inference_error"
+    assert shown[1].startswith("  angry, turn 2  user-frustration: ")
+    service.fails_on = None
+    lines = ran(folder, "retry", latest, "traces.jsonl", "--by", "batch")[1].splitlines()
+    assert lines[:2] == ["Pass complete", "1 conversation flagged"]
+    assert ran(folder, "results", latest, "--failed")[1] == "no input failed\n"
