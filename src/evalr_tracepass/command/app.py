@@ -18,6 +18,7 @@ from evalr.cli.texts import read_length, read_time
 if TYPE_CHECKING:
     from evalr_tracepass.command.choosing import Choice
     from evalr_tracepass.planning import Plan
+    from evalr_tracepass.records import Rerun
     from evalr_tracepass.sources import Source
 
 app = new_app("Grep for meaning over agent traces: choose signals, see the estimate, run, see what was flagged.")
@@ -265,11 +266,11 @@ def run(
     if not json:
         print("\n".join(estimate_lines(made, ahead)), file=sys.stderr)
     with opened(store, account, org) as kept:
-        asked = "new" if only_new else "all" if rerun_all else None
+        asked: Rerun | None = "new" if only_new else "all" if rerun_all else None
         rerun = rerun_of(kept, made, source, asked=asked)
         if rerun is None or not allowed(ahead, by=by, budget=budget, yes=yes):
             raise typer.Exit(STOPPED)
-        options = {"patience": 0.0} if detach else {}
+        options: dict[str, Any] = {"patience": 0.0} if detach else {}
         passes, shown = passes_of(kept, transport, total=ahead.inputs, **options)
         found = passes.run_sync(made, source, rerun=rerun, estimate=ahead)
         shown.clear()
@@ -508,7 +509,9 @@ def monitor(
 
 @app.command("schema")
 def print_schema(
-    engine: Annotated[str, typer.Argument(metavar="ENGINE", help="sqlite, postgresql or clickhouse.")] = "clickhouse",
+    engine: Annotated[
+        Literal[sqlite, postgresql, clickhouse], typer.Argument(help="Which.", show_default=True)
+    ] = "clickhouse",
 ) -> None:
     """Print the tables of a store, as it makes them. None of them holds a text of a trace."""
     from evalr_tracepass.stores.schemas import schema

@@ -172,7 +172,7 @@ def monitored(
     filters = scope_of(where=where, now=now).filters
     notify = [webhook(each, _webhook_secret()) for each in webhooks]
     with opened(*place) as kept:
-        options = {} if now is None else {"now": now}
+        options: dict[str, Any] = {} if now is None else {"now": now}
         passes, shown = passes_of(kept, transport_of(by, url, chosen.reflexes), notify=notify, **options)
         source = log_traces(log, kind=kind, strict=strict)
         found = monitor_sync(passes, chosen.signals, source, name=name, filters=filters, settle=settle)

@@ -183,9 +183,10 @@ def asked_results(
         lines = list(failed_lines(records) if failed else turn_lines(records, color=color))
         return lines, {"results": [to_row(each) for each in records]}
     passes = name if name in ("latest", "all") else kept.get_pass(name).id
+    asked: Sequence[str | None] = list(signals) or [None]
     listed = [
         each
-        for signal in (signals or [None])
+        for signal in asked
         for each in kept.store.conversations(
             kept.account, passes=passes, signal_id=signal, flagged=not clean, limit=SHOWN
         )
