@@ -6,7 +6,7 @@ What its commands do is imported where it is done, so that --help is quick.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
