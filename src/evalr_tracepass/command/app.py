@@ -510,7 +510,7 @@ def monitor(
 @app.command("schema")
 def print_schema(
     engine: Annotated[
-        Literal[sqlite, postgresql, clickhouse], typer.Argument(help="Which.", show_default=True)
+        Literal["sqlite", "postgresql", "clickhouse"], typer.Argument(help="Which.", show_default=True)
     ] = "clickhouse",
 ) -> None:
     """Print the tables of a store, as it makes them. None of them holds a text of a trace."""
