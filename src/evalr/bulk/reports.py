@@ -45,6 +45,7 @@ def report(
     measures: Iterable[str | Measure] | None = None,
     kind: str | None = None,
     strict: bool = False,
+    details: bool = False,
     progress: Progress | None = None,
     **settings: Any,
 ) -> Report:
@@ -67,6 +68,7 @@ def report(
         measures: only these, by name or as objects; all that are installed by default.
         kind: the reader's name, where it should not be found by looking at the log.
         strict: raise RecordError at the first record that cannot be used, rather than count it.
+        details: read what pages show, as for `evalr.report`.
         progress: called now and then with the records read, and the share of the log (0 to 1) where it is known.
         settings: other settings of measures, and of the log's reader.
 
@@ -89,6 +91,7 @@ def report(
         measures=measures,
         kind=kind,
         strict=strict,
+        details=details,
         progress=progress,
         **settings,
     )

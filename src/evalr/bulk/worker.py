@@ -79,6 +79,7 @@ class Job(NamedTuple):
     cluster: Key | None
     since: datetime | None
     until: datetime | None
+    details: bool
 
     @classmethod
     def of(cls, log: Log, reading: Reading) -> Job:
@@ -89,14 +90,23 @@ class Job(NamedTuple):
         """
         installed = installed_measures().loaded
         measures = tuple((_where(track.measure, installed), track.settings) for track in reading.tracks)
-        by, cluster = next(((track.asked_by, track.cluster) for track in reading.tracks), (None, None))
-        return cls(log.path, log.kind, log.strict, measures, reading.now, by, cluster, reading.since, reading.until)
+        asked = ((track.asked_by, track.cluster, track.details) for track in reading.tracks)
+        by, cluster, details = next(asked, (None, None, False))
+        period = reading.since, reading.until
+        return cls(log.path, log.kind, log.strict, measures, reading.now, by, cluster, *period, details)
 
     def reading(self, marked: tuple[bool, ...]) -> Reading:
         """An empty reading."""
         installed = installed_measures().loaded
         tracks = [
-            Track(_measure(where, installed), settings, now=self.now, by=self.by, cluster=self.cluster)
+            Track(
+                _measure(where, installed),
+                settings,
+                now=self.now,
+                by=self.by,
+                cluster=self.cluster,
+                details=self.details,
+            )
             for where, settings in self.measures
         ]
         for track, seen in zip(tracks, marked, strict=False):

@@ -46,7 +46,7 @@ class Plot:
             import vl_convert
         except ModuleNotFoundError as error:
             raise _missing(error, "vl_convert") from error
-        svg: str = vl_convert.vegalite_to_svg(self.to_dict(), vl_version=VEGA_LITE)
+        svg: str = vl_convert.vegalite_to_svg(self.to_dict(), vl_version=VEGA_LITE, allowed_base_urls=[])
         if path is not None:
             Path(path).write_text(svg, encoding="utf-8")
         return svg

@@ -33,6 +33,7 @@ REPORT_OPTIONS = frozenset(
         "measures",
         "kind",
         "strict",
+        "details",
         "progress",
     ]
 )

@@ -11,6 +11,7 @@ from evalr.estimates.buckets import TimeBucket
 from evalr.estimates.estimate import Estimate, Groups
 from evalr.estimates.lift import Lift
 from evalr.measures.measure import Measure
+from evalr.reports.details import BY_DAY_AND_ARM, Details, details_of
 from evalr.reports.ranking import Ranked, Ranks
 from evalr.summaries import Key, Summary
 from evalr.summaries.columns import Columns, chosen
@@ -31,6 +32,7 @@ class Row:
         groups: the same by group, None where no group was asked for or nothing has the attribute.
         lift: two of the groups compared, where that was asked for and can be.
         no_lift: why they are not, where it was asked for.
+        details: what a page shows of it, where that was asked for.
     """
 
     measure: str
@@ -40,6 +42,7 @@ class Row:
     groups: Groups | None = None
     lift: Lift | None = None
     no_lift: str | None = None
+    details: Details | None = None
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """One plain dict for the whole, and one for each group."""
@@ -79,10 +82,18 @@ class Lane:
     A result that a summary refuses breaks the lane: its sums would be wrong, so its rows say why instead.
     """
 
-    def __init__(self, measure: Measure, settings: Mapping[str, Any], by: Key | None, cluster: Key | None) -> None:
+    def __init__(
+        self,
+        measure: Measure,
+        settings: Mapping[str, Any],
+        by: Key | None,
+        cluster: Key | None,
+        *,
+        details: bool = False,
+    ) -> None:
         self.measure = measure
         self.summaries = tuple(measure.summaries(**settings))
-        self.by, self.cluster = by, cluster
+        self.by, self.cluster, self.details = by, cluster, details
         self.results = 0
         self.failed = 0
         self.failure: str | None = None
@@ -91,7 +102,7 @@ class Lane:
         self._ranks = [Ranks(ranking) for ranking in measure.rankings]
         self._adds: list[Callable[[Result[Any]], None]] = [ranks.add for ranks in self._ranks]
         for summary in self.summaries:
-            for key in {None, by}:
+            for key in {None, by} | ({BY_DAY_AND_ARM} if details else set()):
                 self._collect(summary, key)
         alike: dict[Hashable, Summary[Any]] = {}
         for summary in self.summaries:
@@ -125,7 +136,9 @@ class Lane:
     def columns(self) -> tuple[Columns, ...] | None:
         """Empty columns for each tally of the summaries, in order; None where results must be put one by one."""
         found = [summary.columns() for summary, _, _ in self._of_tallies]
-        return None if self._ranks or None in found else tuple(each for each in found if each is not None)
+        return (
+            None if self.details or self._ranks or None in found else tuple(each for each in found if each is not None)
+        )
 
     def put_batch(
         self,
@@ -183,16 +196,28 @@ class Lane:
 
     def __getstate__(self) -> dict[str, Any]:
         """What was counted, which is all that `merge` takes of another lane: measures have functions."""
-        return without(vars(self), "measure", "summaries", "by", "cluster", "_adds", "_of_tallies")
+        return without(vars(self), "measure", "summaries", "by", "cluster", "details", "_adds", "_of_tallies")
 
-    def rows(self, evaluator: str, level: float, arms: Arms | None = None) -> tuple[Row, ...]:
-        """A row for each summary, with the lift of two arms where they are given."""
+    def rows(
+        self, evaluator: str, level: float, arms: Arms | None = None, *, randomised: bool = False
+    ) -> tuple[Row, ...]:
+        """A row for each summary, with the lift of two arms where they are given, and with its details if asked for."""
         rows = [self._row(summary, evaluator, level) for summary in self.summaries]
         if arms is not None and self.broken is None:
             rows = [
                 self._compared(row, summary, level, arms) for row, summary in zip(rows, self.summaries, strict=True)
             ]
+        if self.details and self.broken is None:
+            rows = [
+                replace(row, details=self._details(summary, level, randomised))
+                for row, summary in zip(rows, self.summaries, strict=True)
+            ]
         return tuple(rows)
+
+    def _details(self, summary: Summary[Any], level: float, randomised: bool) -> Details:
+        reads = summary.reads()
+        tallies = self._tallies[reads, None], self._tallies[reads, BY_DAY_AND_ARM]
+        return details_of(summary, *tallies, cluster=self.cluster, level=level, randomised=randomised)
 
     def rankings(self) -> tuple[Ranked, ...]:
         """The measure's rankings in which any group has a part; none where the lane broke."""

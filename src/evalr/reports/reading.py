@@ -39,7 +39,14 @@ class Track:
     """One measure along the pass: the lane of what is computed, and one lane for each evaluator of stored results."""
 
     def __init__(
-        self, measure: Measure, settings: Mapping[str, Any], *, now: datetime, by: Key | None, cluster: Key | None
+        self,
+        measure: Measure,
+        settings: Mapping[str, Any],
+        *,
+        now: datetime,
+        by: Key | None,
+        cluster: Key | None,
+        details: bool = False,
     ) -> None:
         self.measure = measure
         self.settings = measure.settled(settings)
@@ -51,13 +58,14 @@ class Track:
         self.cluster = cluster
         self.asked_by = by
         self.by = measure.by if by is None else by
+        self.details = details
         self.computed = self._lane()
         self.evaluator: FunctionEvaluator[Any, Any] | None = (
             None if measure.evaluator is None else measure.evaluator(now=now, **self.settings)
         )
 
     def _lane(self) -> Lane:
-        return Lane(self.measure, self.settings, self.by, self.cluster)
+        return Lane(self.measure, self.settings, self.by, self.cluster, details=self.details)
 
     def sees(self, given: Input) -> bool:
         """Take note of one input that the log yields for it. Returns whether it can be measured."""
@@ -108,7 +116,7 @@ class Track:
 
     def __getstate__(self) -> dict[str, Any]:
         """What was counted; see `Reading`."""
-        return without(vars(self), "measure", "settings", "evaluator", "cluster", "by", "asked_by")
+        return without(vars(self), "measure", "settings", "evaluator", "cluster", "by", "asked_by", "details")
 
     def most_results(self) -> int:
         """How many results were computed or, where more, one evaluator stored."""

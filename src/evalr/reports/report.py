@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from importlib import metadata
 from os import PathLike
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
@@ -83,6 +84,7 @@ class Section:
                     "groups_overlap": row.groups is not None and row.groups.overlap,
                     "lift": None if row.lift is None else row.lift.to_dict(),
                     "no_lift": row.no_lift,
+                    **({} if row.details is None else {"details": row.details.to_dict()}),
                 }
                 for row in self.rows
             ],
@@ -237,6 +239,22 @@ class Report(Plotted):
             "broken_measures": dict(self.broken),
         }
 
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """The report as one page of HTML, which is also written to `path`, where one is given. Needs `evalr[report]`.
+
+        It asks no network for anything and runs no script. What it shows over time, by arm and as curves was read only
+        with `report(..., details=True)`.
+
+        Raises:
+            MissingExtraError: the extra is not installed.
+        """
+        from evalr.reports.pages import html_page
+
+        page = html_page(self)
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
+
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """What IPython shows in a terminal: the report as it is printed."""
         printer.text(str(self))
@@ -262,6 +280,7 @@ def report(
     measures: Iterable[str | Measure] | None = None,
     kind: str | None = None,
     strict: bool = False,
+    details: bool = False,
     progress: Progress | None = None,
     **settings: Any,
 ) -> Report:
@@ -285,6 +304,8 @@ def report(
         measures: only these, by name or as objects; all that are installed by default.
         kind: the reader's name, where it should not be found by looking at the log.
         strict: raise RecordError at the first record that cannot be used, rather than count it.
+        details: read what pages show beside the numbers, too: each over time, by arm, arms compared, and the whole
+            course of times. `to_html` shows it.
         progress: called now and then with the records read, and the share of the log (0 to 1) where it is known.
         settings: other settings of measures, such as `threshold=0.3`, and of the log's reader.
 
@@ -295,7 +316,7 @@ def report(
     """
     tail(level)
     by = "arm" if by is None and lift is not None else by
-    asked = Asked(window, now, since, until, by, cluster, measures, settings)
+    asked = Asked(window, now, since, until, by, cluster, measures, settings, details)
     given, reading, broken = begin(log, asked, kind=kind, strict=strict)
     source = given if isinstance(given, Log) else None
     adds = source is not None and measures is None
@@ -309,7 +330,7 @@ def report(
     return Report(
         path=None if source is None else source.path,
         kind=None if source is None else source.kind,
-        sections=_sections(reading, source, level, _arms(lift, randomised), asked=measures is not None),
+        sections=_sections(reading, source, level, _arms(lift, randomised), randomised, asked=measures is not None),
         now=reading.now,
         now_from="wall clock" if now is None else "given",
         level=level,
@@ -350,6 +371,7 @@ class Asked(NamedTuple):
     cluster: Key | None
     measures: Iterable[str | Measure] | None
     settings: Mapping[str, Any]
+    details: bool = False
 
 
 def begin(
@@ -384,7 +406,9 @@ def begin(
     cluster = _cluster(asked.cluster, given)
     now = resolve_now(utc_now if asked.now is None else asked.now)
     by = TimeBucket(asked.by) if asked.by in get_args(Bucket) else asked.by  # type: ignore[arg-type]
-    tracks = [Track(measure, settings, now=now, by=by, cluster=cluster) for measure in chosen.values()]
+    tracks = [
+        Track(measure, settings, now=now, by=by, cluster=cluster, details=asked.details) for measure in chosen.values()
+    ]
     return given, Reading(tracks, now=now, since=asked.since, until=asked.until), broken
 
 
@@ -456,9 +480,9 @@ def _key_words(key: Key | None) -> str | None:
 
 
 def _sections(
-    reading: Reading, log: Log | None, level: float, arms: Arms | None, *, asked: bool
+    reading: Reading, log: Log | None, level: float, arms: Arms | None, randomised: bool, *, asked: bool
 ) -> tuple[Section, ...]:
-    found = [(track, _section(track, reading, log, level, arms)) for track in reading.tracks]
+    found = [(track, _section(track, reading, log, level, arms, randomised)) for track in reading.tracks]
     # What the log says most about comes first; measures of the same things in the order of their names.
     found.sort(key=lambda pair: (-pair[0].most_results(), pair[1].measure))
     measured = [section for track, section in found if section.rows and _marked(track)]
@@ -481,7 +505,9 @@ def _marked(track: Track) -> bool:
     return track.marked or not track.inputs
 
 
-def _section(track: Track, reading: Reading, log: Log | None, level: float, arms: Arms | None) -> Section:
+def _section(
+    track: Track, reading: Reading, log: Log | None, level: float, arms: Arms | None, randomised: bool
+) -> Section:
     measure = track.measure
     rows: list[Row] = []
     notes: list[str] = []
@@ -489,7 +515,7 @@ def _section(track: Track, reading: Reading, log: Log | None, level: float, arms
     stored = track.stored()
     lanes = {COMPUTED: track.computed} if computed else stored
     for evaluator, lane in sorted(lanes.items()):
-        rows += lane.rows(evaluator, level, arms)
+        rows += lane.rows(evaluator, level, arms, randomised=randomised)
         if lane.failure is not None:
             notes.append(f"failed: {lane.failure}" + (f", and {lane.failed - 1:,} more" if lane.failed > 1 else ""))
     if computed and not track.marked and measure.marker is not None:

@@ -119,6 +119,7 @@ class TimeTo(Summary[V]):
         level: float = 0.95,
         duplicates: Duplicates = "error",
         mix_versions: bool = False,
+        points: int = 200,
         **settings: Any,
     ) -> SurvivalCurve:
         """The whole course: the share for which it had happened by each time or, with `open`, had not yet.
@@ -129,13 +130,14 @@ class TimeTo(Summary[V]):
             level: of the intervals, which hold at each time for itself.
             duplicates: of one subject.
             mix_versions: allow several versions of one evaluator.
+            points: how many times it has at most, spread over the rows.
             settings: other values for the summary's own fields.
         """
         summary = self._set(settings)
         tally = summary._tallied(results, None, cluster, duplicates)
-        return summary._curve(summary._entry(tally, None), summary._terms(tally, level, mix_versions))
+        return summary._curve(summary._entry(tally, None), summary._terms(tally, level, mix_versions), points)
 
-    def _curve(self, entry: Entry[Any], terms: Terms) -> SurvivalCurve:
+    def _curve(self, entry: Entry[Any], terms: Terms, points: int) -> SurvivalCurve:
         from evalr.estimates.survival import survival_curve
 
         durations, estimate = _durations(entry), self._estimate(entry, terms)
@@ -144,6 +146,7 @@ class TimeTo(Summary[V]):
             open=self.open,
             within=None if self.within is None else _length(self.within),
             level=terms.level,
+            points=points,
             name=self.name,
             n=len(durations),
             noun=estimate.noun,

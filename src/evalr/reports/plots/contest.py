@@ -6,11 +6,11 @@ from typing import Any
 
 from evalr.estimates.estimate import Estimate
 from evalr.estimates.words import number_words, value_words
-from evalr.reports.plots.looks import BLUE, FAINT, INK, VERMILLION
+from evalr.reports.plots.looks import BLUE, INK, VERMILLION
 from evalr.reports.plots.rows import WIDTH, interval_rows
 
 ENDINGS = ("wins", "ties", "losses")
-_COLORS = (BLUE, FAINT, VERMILLION)
+_COLORS = (BLUE, "#c9c9c9", VERMILLION)
 _TEXTS = ("#ffffff", "#111111", "#ffffff")
 _NARROW = 0.11
 """Of the bar: a part that is less has no room for its words, which then stand above it alone."""

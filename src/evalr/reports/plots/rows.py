@@ -11,7 +11,7 @@ from evalr.quoting import safe_text
 from evalr.reports.plots.looks import BLUE, INK, SOFT, distinct
 from evalr.reports.plots.scales import Scale, scale_for
 
-WIDTH = 320
+WIDTH = 240
 STEP = 22
 
 

@@ -9,7 +9,7 @@ from evalr.estimates.words import window_words
 from evalr.reports.plots.looks import BLUE, INK, SOFT
 from evalr.reports.plots.scales import scale_of
 
-WIDTH, HEIGHT = 440, 190
+WIDTH, HEIGHT = 400, 150
 _TICKS = 6
 
 

@@ -14,8 +14,8 @@ from evalr.reports.plots.scales import Scale, scale_for
 
 MOST = 60
 """Buckets that are drawn, the latest ones: of more, no n could be read."""
-HEIGHT = 180
-_STEPS = ((6, 84), (12, 52), (20, 34), (31, 22), (MOST, 15))
+HEIGHT = 150
+_STEPS = ((6, 72), (10, 46), (18, 26), (31, 15), (MOST, 12))
 _UPRIGHT = 40
 """Pixels between two buckets from which words fit beside each other."""
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -153,7 +153,7 @@ def _layers(
             *([zero] if scale.difference else []),
             {
                 "transform": [known],
-                "mark": {"type": "area", "opacity": 0.16 if several else 0.2, "line": False},
+                "mark": {"type": "area", "opacity": 0.13 if several else 0.2, "line": False},
                 "encoding": {**marked, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
             },
             {

@@ -1,0 +1,331 @@
+"""What stands on a report's page, as plain data: summary first, then a section for each measure, arm and group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from evalr.errors import EvalrError
+from evalr.estimates.estimate import Estimate, Groups, Trend
+from evalr.estimates.plot import Plot
+from evalr.estimates.survival import SurvivalCurve
+from evalr.estimates.trends import Trends
+from evalr.logs.blocks import Block, Figure
+from evalr.logs.further import Further
+from evalr.reports.lane import Row
+from evalr.reports.pages.numbers import Footnotes, Number, lift_number, number, plain_rows
+from evalr.reports.pages.pictures import picture, spark
+from evalr.reports.pages.rendering import policy, rendered, style
+from evalr.reports.plots import plotter
+from evalr.reports.plots.contest import is_contest
+from evalr.reports.plots.lift import forest_figure
+from evalr.reports.plots.looks import finished
+from evalr.reports.wording import (
+    account_words,
+    empty_words,
+    header_words,
+    lift_words,
+    moment_words,
+    ranking_words,
+    row_title,
+)
+
+if TYPE_CHECKING:
+    from evalr.reports.report import Report, Section
+
+MOST_DRAWN = 1_100_000
+"""Characters of plots on one page: what comes after is told in numbers alone, so that the page opens at once."""
+NO_ROOM = "not drawn, so that the page stays small: a report on fewer measures draws it"
+
+
+class Drawn(NamedTuple):
+    """A plot on a page, with the same as a table below it."""
+
+    title: str
+    svg: Any
+    why_not: str | None
+    rows: list[Number]
+    notes: list[str]
+
+
+class Pictures:
+    """Draws until there is no more room."""
+
+    def __init__(self, footnotes: Footnotes) -> None:
+        self.footnotes = footnotes
+        self.size = 0
+        self._courses: set[int] = set()
+
+    def drawn(
+        self, title: str, result: Any, rows: Sequence[tuple[str, Estimate]] = (), notes: Sequence[str] = ()
+    ) -> Drawn:
+        """A result's plot, or why it is not drawn."""
+        svg, why_not = self.tried(result)
+        return Drawn(title, svg, why_not, plain_rows(list(rows), self.footnotes), list(notes))
+
+    def is_new(self, curve: SurvivalCurve) -> bool:
+        """Whether no other number of the page has the same course."""
+        course = hash((curve.times, curve.shares, curve.counted_words()))
+        if course in self._courses:
+            return False
+        self._courses.add(course)
+        return True
+
+    def tried(self, result: Any) -> tuple[Any, str | None]:
+        """The picture of a result or of a plot, and else why there is none."""
+        if self.size > MOST_DRAWN:
+            return None, NO_ROOM
+        try:
+            svg = picture(result if isinstance(result, Plot) else plotter.plot(result, title=""))
+        except EvalrError as error:
+            return None, str(error)
+        self.size += len(svg)
+        return svg, None
+
+
+def html_page(report: Report) -> str:
+    """The page of a report. Needs `evalr[report]`.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    footnotes = Footnotes()
+    pictures = Pictures(footnotes)
+    css = style()
+    sections = [_section(section, number, pictures) for number, section in enumerate(report.sections) if section.rows]
+    rows = [(row, section) for section in report.sections for row in section.rows]
+    header = header_words(report)
+    return rendered(
+        "report.html",
+        css=css,
+        policy=policy(css),
+        title=header[0] if report.path is not None else "report",
+        header=header[1:] if report.path is not None else header,
+        level=f"{100 * report.level:g}%",
+        summary=list(_summary(report, footnotes)),
+        leading=[_further(each, pictures) for each in report.further if each.leads],
+        further=[_further(each, pictures) for each in report.further if not each.leads],
+        sections=sections,
+        arms=_arms(rows, pictures),
+        groups=_groups(report, footnotes),
+        by=report.by,
+        groupable=[*(["user"] if report.users else []), *report.attributes][:20],
+        empty=empty_words(report.sections, shell=True),
+        missing=_missing(rows),
+        account=account_words(report),
+        funnel=pictures.drawn("", report) if report.left_out.counts or report.not_counted or report.unread else None,
+        footnotes=footnotes.texts,
+        version=metadata.version("evalr"),
+        read=moment_words(report.now),
+    )
+
+
+def _summary(report: Report, footnotes: Footnotes) -> Iterator[dict[str, Any]]:
+    for place, section in enumerate(report.sections):
+        for index, row in enumerate(section.rows):
+            yield {
+                "anchor": f"m{place}-{index}",
+                "headline": index == 0,
+                "number": number(row_title(row, section), row.estimate, footnotes),
+                "spark": _spark(row),
+            }
+
+
+def _spark(row: Row) -> Any:
+    trend = None if row.details is None else row.details.trend
+    if trend is None:
+        return None
+    estimates = [each for bucket, each in trend.items() if bucket is not None][-60:]
+    return spark([e.value for e in estimates], [e.low for e in estimates], [e.high for e in estimates])
+
+
+def _section(section: Section, place: int, pictures: Pictures) -> dict[str, Any]:
+    return {
+        "anchor": f"m{place}",
+        "title": section.headline,
+        "measure": section.measure,
+        "question": section.question,
+        "rows": [_row(row, section, f"m{place}-{index}", pictures) for index, row in enumerate(section.rows)],
+        "notes": section.notes,
+        "rankings": [
+            {"title": ranked.ranking.title, "what": ranked.ranking.what, "rows": list(ranking_words(ranked))}
+            for ranked in section.rankings
+        ],
+    }
+
+
+def _row(row: Row, section: Section, anchor: str, pictures: Pictures) -> dict[str, Any]:
+    return {
+        "anchor": anchor,
+        "title": row_title(row, section),
+        "evaluator": row.evaluator,
+        "number": number("", row.estimate, pictures.footnotes),
+        "figures": list(_figures(row, pictures, headline=anchor.endswith("-0"))),
+        "no_lift": row.no_lift,
+    }
+
+
+def _figures(row: Row, pictures: Pictures, *, headline: bool) -> Iterator[Drawn]:
+    """Everything that was read of one number; what says the same of several is with a measure's headline alone."""
+    footnotes, details = pictures.footnotes, row.details
+    if headline and is_contest(row.estimate):
+        yield pictures.drawn("wins, ties and losses", row.estimate)
+    if details is not None and details.trend is not None and (details.trends is None or len(details.trends) < 2):
+        yield _trend(details.trend, pictures)
+    if details is not None and details.trends is not None and len(details.trends) > 1:
+        yield _arm_trends(details.trends, details.lift, pictures)
+    lift = row.lift or (None if details is None else details.lift)
+    if headline and lift is not None:
+        drawn = pictures.drawn(lift_words(lift), lift, notes=lift.beside())
+        yield drawn._replace(rows=[lift_number("difference", lift, footnotes)])
+    if details is not None and details.curve is not None and details.curve.times and pictures.is_new(details.curve):
+        yield pictures.drawn(f"how long: share {details.curve.says}", details.curve)
+    if isinstance(row.groups, Trend):
+        if details is None or details.trend is None:
+            yield _trend(row.groups, pictures)
+    elif row.groups is not None:
+        yield _by_group(row.groups, pictures)
+
+
+def _trend(trend: Trend, pictures: Pictures) -> Drawn:
+    shown, notes = trend.shown("--json for all")
+    return pictures.drawn(f"by {trend.by}", trend, shown, notes)
+
+
+def _arm_trends(trends: Trends, lift: Any, pictures: Pictures) -> Drawn:
+    rows = [
+        (f"{trends.group_words(arm)}, {bucket}", estimate)
+        for arm, trend in trends.items()
+        for bucket, estimate in trend.shown("")[0]
+    ]
+    notes = [] if lift is None else [each for each in lift.warnings() if each.startswith("observational")]
+    return pictures.drawn(f"each {trends.by}, by {trends.bucket}", trends, rows, notes)
+
+
+def _by_group(groups: Groups, pictures: Pictures) -> Drawn:
+    shown, notes = groups.shown("--json for all")
+    return pictures.drawn(f"by {groups.by}", groups, shown, notes)
+
+
+def _arms(rows: Sequence[tuple[Row, Section]], pictures: Pictures) -> dict[str, Any] | None:
+    """Every number by arm, and all differences below each other; None where nothing has an arm."""
+    by_arm = [(row_title(row, section), row.details.arms) for row, section in rows if row.details and row.details.arms]
+    if not by_arm:
+        return None
+    names = list(dict.fromkeys(arm for _, groups in by_arm for arm in groups))
+    names = [*(name for name in names if name is not None), *([None] if None in names else [])][:12]
+    tables = [
+        {
+            "title": next(groups.group_words(arm) for _, groups in by_arm if arm in groups),
+            "untagged": arm is None,
+            "rows": [number(title, groups[arm], pictures.footnotes) for title, groups in by_arm if arm in groups],
+        }
+        for arm in names
+    ]
+    lifts = [
+        (row_title(row, section), lift)
+        for row, section in rows
+        if (lift := row.lift or (row.details.lift if row.details else None)) is not None
+    ]
+    forest = None
+    if lifts:
+        drawable = [
+            (title, lift.difference, f"n {lift.treatment.n:,} v {lift.control.n:,}")
+            for title, lift in lifts
+            if lift.difference.value is not None
+        ]
+        words = lift_words(lifts[0][1])
+        plot = Plot(
+            spec=finished(forest_figure(drawable), "", []) if drawable else {},
+            says=f"{words}: " + "; ".join(f"{title} {lift.difference}" for title, lift in lifts)[:600],
+        )
+        svg, why_not = pictures.tried(plot) if drawable else (None, "no difference has a number")
+        warnings = list(dict.fromkeys(warning for _, lift in lifts for warning in lift.warnings()))
+        numbers = [lift_number(title, lift, pictures.footnotes) for title, lift in lifts]
+        forest = {"title": words, "drawn": Drawn("", svg, why_not, numbers, []), "warnings": warnings}
+    return {"tables": tables, "forest": forest}
+
+
+def _groups(report: Report, footnotes: Footnotes) -> list[dict[str, Any]]:
+    """For each group all numbers together, where groups were asked for; the largest twenty."""
+    if report.by is None:
+        return []
+    grouped = [
+        (row_title(row, section), row.groups)
+        for section in report.sections
+        for row in section.rows
+        if row.groups is not None and not isinstance(row.groups, Trend)
+    ]
+    sizes: dict[str | None, int] = {}
+    for _, groups in grouped:
+        for group, estimate in groups.items():
+            sizes[group] = max(sizes.get(group, 0), estimate.n)
+    chosen = set(sorted(sizes, key=lambda group: -sizes[group])[:20])
+    return [
+        {
+            "title": next(groups.group_words(group) for _, groups in grouped if group in groups),
+            "rows": [number(title, groups[group], footnotes) for title, groups in grouped if group in groups],
+        }
+        for group in sizes
+        if group in chosen
+    ]
+
+
+def _missing(rows: Sequence[tuple[Row, Section]]) -> list[tuple[str, str]]:
+    """What of each number is not shown, and why: once for all that lack the same."""
+    if rows and all(row.details is None for row, _ in rows):
+        return [
+            (
+                "over time, by arm, curves",
+                "not read: evalr report LOG --html FILE reads them, and so does report(..., details=True)",
+            )
+        ]
+    together: dict[tuple[str, str], list[str]] = {}
+    for row, section in rows:
+        for what, reason in () if row.details is None else row.details.missing:
+            together.setdefault((what, reason), []).append(row_title(row, section))
+    everyone = len(rows)
+    return [
+        (
+            what if len(titles) == everyone else f"{what} of {', '.join(titles[:6])}{', …' if len(titles) > 6 else ''}",
+            why,
+        )
+        for (what, why), titles in together.items()
+    ]
+
+
+def _further(section: Further, pictures: Pictures) -> dict[str, Any]:
+    return {
+        "name": section.name,
+        "title": section.title,
+        "lines": section.lines,
+        "blocks": [_block(block, pictures) for block in section.blocks],
+    }
+
+
+def _block(block: Block, pictures: Pictures) -> Mapping[str, Any]:
+    """A block with its kind, and with the pictures that are in it."""
+    found: dict[str, Any] = {"kind": type(block).__name__.lower(), "block": block}
+    if isinstance(block, Figure):
+        svg, why_not = pictures.tried(Plot(spec=block.spec, says=block.says))
+        found |= {"svg": svg, "why_not": why_not}
+    if hasattr(block, "tiles"):
+        found["sparks"] = [spark(list(tile.spark)) for tile in block.tiles]
+    if getattr(block, "filtered_by", None) is not None:
+        found |= _filtered(block)
+    return found
+
+
+def _filtered(table: Any) -> dict[str, Any]:
+    """The texts by which rows are chosen, the most frequent ones, and which of them each row has."""
+    column = table.columns.index(table.filtered_by)
+    counts: dict[str, int] = {}
+    for row in table.rows:
+        counts[row[column]] = counts.get(row[column], 0) + 1
+    choices = sorted(counts, key=lambda text: (-counts[text], text))[:10]
+    place = {text: index for index, text in enumerate(choices)}
+    return {
+        "choices": [(text, counts[text]) for text in choices],
+        "chosen": [place.get(row[column]) for row in table.rows],
+    }
