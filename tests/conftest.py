@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,3 +29,53 @@ def real_logs() -> Path:
     if not folder:
         pytest.skip("EVALR_DATA names no folder of real logs")
     return Path(folder)
+
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+QUIET = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """The machine's own browser, run without a window; the test is skipped where there is none."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright to drive a browser with")
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip(f"no browser is installed: none of {', '.join(BROWSERS)}")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def watched(chromium: Any) -> Iterator[Callable[..., Any]]:
+    """Opens pages of which it is noted whatever no page of evalr may do: `page.noted` has it, and must stay empty."""
+    contexts = []
+
+    def opened(url: str, *, width: int = 1280, scheme: str = "light") -> Any:
+        context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.noted = []
+        own = url.partition("#")[0]
+        page.on("dialog", lambda dialog: (page.noted.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("pageerror", lambda error: page.noted.append(f"script error: {error}"))
+        page.on("console", lambda said: page.noted.append(f"console: {said.text}"))
+        page.on("request", lambda asked: asked.url == own or page.noted.append(f"request: {asked.url}"))
+        page.on("popup", lambda other: page.noted.append(f"window: {other.url}"))
+        page.goto(url)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()

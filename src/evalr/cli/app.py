@@ -116,13 +116,20 @@ def report(
         list[str] | None, typer.Option(metavar="NAME", help="Only this measure; may be given several times.")
     ] = None,
     settings: Settings = None,
+    html: Annotated[
+        str | None,
+        typer.Option("--html", metavar="FILE", help="Write a page, too: everything over time, by arm, and as plots."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     processes: Processes = 1,
     strict: Strict = False,
 ) -> None:
     """Measure a log: every number with its interval and account."""
+    from evalr.cli.pages import check_page, write_page
     from evalr.reports.wording import uncompared_words, ungrouped_words
 
+    if html is not None:
+        check_page(html, log)
     found = _report(
         log,
         measures=measure,
@@ -139,8 +146,11 @@ def report(
         level=level,
         strict=strict,
         processes=processes,
+        details=html is not None,
     )
     _print_report(found, json=json)
+    if html is not None:
+        write_page(found, html)
     for missing in (ungrouped_words(found), uncompared_words(found)):
         if missing is not None:
             print(f"evalr: {missing}", file=sys.stderr)

@@ -11,12 +11,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from evalr.errors import MissingExtraError, PluginError
+from evalr.errors import InputError, MissingExtraError, PluginError
 from evalr.plugins import load_plugins
+from evalr.quoting import safe_text
 
 GROUP, OURS = "evalr.plots", "vega"
 VEGA_LITE = "5.20"
 """The release that specifications are written for."""
+LONGEST = 500
+"""Characters of any text in it."""
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 MIME = "application/vnd.vegalite.v5+json"
 
@@ -38,15 +41,24 @@ class Plot:
 
     def to_dict(self) -> dict[str, Any]:
         """The specification with its schema, as other tools of Vega-Lite read it."""
-        return {"$schema": SCHEMA, **self.spec}
+        return {"$schema": SCHEMA, **_seen(self.spec)}
 
     def to_svg(self, path: str | Path | None = None) -> str:
-        """The plot as SVG, which is also written to `path`, where one is given. Needs `evalr[report]`."""
+        """The plot as SVG, which is also written to `path`, where one is given. Needs `evalr[report]`.
+
+        Raises:
+            MissingExtraError: the extra is not installed.
+            InputError: `spec` is no specification that can be drawn without a network.
+        """
         try:
             import vl_convert
         except ModuleNotFoundError as error:
             raise _missing(error, "vl_convert") from error
-        svg: str = vl_convert.vegalite_to_svg(self.to_dict(), vl_version=VEGA_LITE, allowed_base_urls=[])
+        try:
+            svg: str = vl_convert.vegalite_to_svg(self.to_dict(), vl_version=VEGA_LITE, allowed_base_urls=[])
+        except ValueError as error:
+            why = safe_text(str(error), longest=300)
+            raise InputError(f"this specification cannot be drawn: {why}") from error
         if path is not None:
             Path(path).write_text(svg, encoding="utf-8")
         return svg
@@ -57,7 +69,7 @@ class Plot:
             import altair as alt
         except ModuleNotFoundError as error:
             raise _missing(error, "altair") from error
-        return alt.Chart.from_dict(dict(self.spec))
+        return alt.Chart.from_dict(_seen(self.spec))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """What a notebook shows: it draws the specification itself where it can, and the SVG where it cannot."""
@@ -103,6 +115,15 @@ class Plotted:
             why = found.broken.get(OURS, "evalr's installed files do not name it: install evalr again")
             raise PluginError(f"plots cannot be drawn: {why}")
         return found.loaded[OURS].plot(self, title=title, width=width)
+
+
+def _seen(value: Any) -> Any:
+    """A specification in whose texts nothing is hidden: what draws ends the whole process at a control character."""
+    if isinstance(value, str):
+        return safe_text(value, longest=LONGEST)
+    if isinstance(value, Mapping):
+        return {_seen(name): _seen(each) for name, each in value.items()}
+    return [_seen(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _missing(error: ModuleNotFoundError, module: str) -> Exception:

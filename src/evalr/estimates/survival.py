@@ -112,7 +112,9 @@ class SurvivalCurve(Plotted):
 
     def to_dict(self) -> dict[str, Any]:
         """Every field, in plain types that JSON takes."""
-        return asdict(self)
+        plain = asdict(self)
+        lists = {name: list(value) for name, value in plain.items() if isinstance(value, tuple)}
+        return {**plain, **lists, "pending": [list(mark) for mark in self.pending]}
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """One plain dict for each time."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from functools import cache
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,25 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 TEMPLATES = Path(__file__).with_name("templates")
-LONGEST = 2_000
+LONGEST = 1_000
 """Characters of any one text, but for those that a reader of the page opens."""
-LONGEST_OPENED = 8_000
+LONGEST_OPENED = 4_000
+
+
+def check_installed() -> None:
+    """See that what pages need is there, before a long log is read for one.
+
+    Raises:
+        MissingExtraError: something is not.
+    """
+    environment()
+    for module in ("markupsafe", "vl_convert"):
+        try:
+            import_module(module)
+        except ModuleNotFoundError as error:
+            raise MissingExtraError(
+                f"pages need {error.name!r}, which is not installed: pip install 'evalr[report]'"
+            ) from error
 
 
 def rendered(name: str, **values: Any) -> str:

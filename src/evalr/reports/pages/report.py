@@ -16,7 +16,7 @@ from evalr.logs.further import Further
 from evalr.reports.lane import Row
 from evalr.reports.pages.numbers import Footnotes, Number, lift_number, number, plain_rows
 from evalr.reports.pages.pictures import picture, spark
-from evalr.reports.pages.rendering import policy, rendered, style
+from evalr.reports.pages.rendering import check_installed, policy, rendered, style
 from evalr.reports.plots import plotter
 from evalr.reports.plots.contest import is_contest
 from evalr.reports.plots.lift import forest_figure
@@ -35,8 +35,12 @@ if TYPE_CHECKING:
     from evalr.reports.report import Report, Section
 
 MOST_DRAWN = 1_100_000
-"""Characters of plots on one page: what comes after is told in numbers alone, so that the page opens at once."""
-NO_ROOM = "not drawn, so that the page stays small: a report on fewer measures draws it"
+"""Characters of plots, and of tables below them, on one page: more is left out, so that it opens at once."""
+ROW = 400
+"""About as many has a row of a table."""
+NO_ROOM = "left out, so that the page stays small: a report on fewer measures (--measure) has it"
+MOST_ROWS = 600
+"""Of the tables by group, and of those by arm: where there are many numbers, fewer groups are shown."""
 
 
 class Drawn(NamedTuple):
@@ -61,8 +65,14 @@ class Pictures:
         self, title: str, result: Any, rows: Sequence[tuple[str, Estimate]] = (), notes: Sequence[str] = ()
     ) -> Drawn:
         """A result's plot, or why it is not drawn."""
-        svg, why_not = self.tried(result)
-        return Drawn(title, svg, why_not, plain_rows(list(rows), self.footnotes), list(notes))
+        if self.size > MOST_DRAWN:
+            return Drawn(title, None, NO_ROOM, [], list(notes))
+        beside: list[str] = []
+        svg, why_not = self.tried(result, beside)
+        self.size += ROW * len(rows)
+        return Drawn(
+            title, svg, why_not, plain_rows(list(rows), self.footnotes), list(dict.fromkeys([*notes, *beside]))
+        )
 
     def is_new(self, curve: SurvivalCurve) -> bool:
         """Whether no other number of the page has the same course."""
@@ -72,12 +82,17 @@ class Pictures:
         self._courses.add(course)
         return True
 
-    def tried(self, result: Any) -> tuple[Any, str | None]:
-        """The picture of a result or of a plot, and else why there is none."""
+    def tried(self, result: Any, beside: list[str] | None = None) -> tuple[Any, str | None]:
+        """The picture of a result or of a plot, and else why there is none; `beside` takes what stands in its title."""
         if self.size > MOST_DRAWN:
             return None, NO_ROOM
         try:
-            svg = picture(result if isinstance(result, Plot) else plotter.plot(result, title=""))
+            plot = result if isinstance(result, Plot) else plotter.plot(result, title="")
+            if beside is not None:
+                spec = dict(plot.spec)
+                beside += spec.pop("title", {}).get("subtitle", [])
+                plot = Plot(spec=spec, says=plot.says)
+            svg = picture(plot)
         except EvalrError as error:
             return None, str(error)
         self.size += len(svg)
@@ -90,6 +105,7 @@ def html_page(report: Report) -> str:
     Raises:
         MissingExtraError: it is not installed.
     """
+    check_installed()
     footnotes = Footnotes()
     pictures = Pictures(footnotes)
     css = style()
@@ -109,6 +125,7 @@ def html_page(report: Report) -> str:
         sections=sections,
         arms=_arms(rows, pictures),
         groups=_groups(report, footnotes),
+        smaller_groups=max((len(row.groups or ()) for row, _ in rows if _by_name(row)), default=0),
         by=report.by,
         groupable=[*(["user"] if report.users else []), *report.attributes][:20],
         empty=empty_words(report.sections, shell=True),
@@ -214,7 +231,7 @@ def _arms(rows: Sequence[tuple[Row, Section]], pictures: Pictures) -> dict[str, 
     if not by_arm:
         return None
     names = list(dict.fromkeys(arm for _, groups in by_arm for arm in groups))
-    names = [*(name for name in names if name is not None), *([None] if None in names else [])][:12]
+    names = [*(name for name in names if name is not None), *([None] if None in names else [])][: _fitting(12, by_arm)]
     tables = [
         {
             "title": next(groups.group_words(arm) for _, groups in by_arm if arm in groups),
@@ -244,7 +261,8 @@ def _arms(rows: Sequence[tuple[Row, Section]], pictures: Pictures) -> dict[str, 
         warnings = list(dict.fromkeys(warning for _, lift in lifts for warning in lift.warnings()))
         numbers = [lift_number(title, lift, pictures.footnotes) for title, lift in lifts]
         forest = {"title": words, "drawn": Drawn("", svg, why_not, numbers, []), "warnings": warnings}
-    return {"tables": tables, "forest": forest}
+    others = len({arm for _, groups in by_arm for arm in groups}) - len(names)
+    return {"tables": tables, "forest": forest, "others": others}
 
 
 def _groups(report: Report, footnotes: Footnotes) -> list[dict[str, Any]]:
@@ -255,13 +273,13 @@ def _groups(report: Report, footnotes: Footnotes) -> list[dict[str, Any]]:
         (row_title(row, section), row.groups)
         for section in report.sections
         for row in section.rows
-        if row.groups is not None and not isinstance(row.groups, Trend)
+        if row.groups is not None and _by_name(row)
     ]
     sizes: dict[str | None, int] = {}
     for _, groups in grouped:
         for group, estimate in groups.items():
             sizes[group] = max(sizes.get(group, 0), estimate.n)
-    chosen = set(sorted(sizes, key=lambda group: -sizes[group])[:20])
+    chosen = set(sorted(sizes, key=lambda group: -sizes[group])[: _fitting(20, grouped)])
     return [
         {
             "title": next(groups.group_words(group) for _, groups in grouped if group in groups),
@@ -270,6 +288,16 @@ def _groups(report: Report, footnotes: Footnotes) -> list[dict[str, Any]]:
         for group in sizes
         if group in chosen
     ]
+
+
+def _by_name(row: Row) -> bool:
+    """Whether it has groups that are no spans of time."""
+    return row.groups is not None and not isinstance(row.groups, Trend)
+
+
+def _fitting(most: int, numbers: Sequence[Any]) -> int:
+    """How many groups are shown with all their numbers."""
+    return min(most, max(2, MOST_ROWS // max(1, len(numbers))))
 
 
 def _missing(rows: Sequence[tuple[Row, Section]]) -> list[tuple[str, str]]:

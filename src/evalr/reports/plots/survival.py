@@ -88,7 +88,7 @@ def survival_figure(curve: SurvivalCurve, *, width: int | None = None) -> tuple[
                 "field": "of",
                 "type": "nominal",
                 "title": None,
-                "axis": {"domain": False, "ticks": False, "labelPadding": 14},
+                "axis": {"domain": False, "ticks": False, "labelPadding": 22},
             },
             "text": {"field": "n"},
         },
