@@ -327,8 +327,9 @@ What the tables say:
 - **Kappa ± 1.96 standard errors does not hold in small samples** (0.74 to 0.89 with 20 or 50 rows), nor of users (0.68
   to 0.78). Wilson's limits of the agreement, carried over, hold 0.90 to 0.96 for kappa and 0.93 to 0.98 for AC1.
 - **Where judge and people never agree on a single failure**, kappa and MCC leave no trace of how far they do: in 60
-  rows of two who each fail one in twenty by themselves, those limits held in 0.54 of the runs. With half a pair more of each
-  combination, which they then hold too, it is all of them; where they agree by half on one in thirty, 0.91 after 0.84.
+  rows of two who each fail one in twenty by themselves, those limits held in 0.54 of the runs. With half a pair more
+  of each combination, which they then hold too, it is all of them; where they agree by half on one in thirty, 0.91
+  after 0.84.
 - **What remains**: kappa and MCC where one of ten is failed and there are 50 rows (0.90), or 100 users (0.92 to 0.93).
   How often failures occur, which chance agreement rests on, is then known too roughly for any of these limits.
 """

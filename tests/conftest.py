@@ -22,6 +22,11 @@ settings.register_profile(
 settings.load_profile("evalr")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: many a test waits for a process, a server or a clock."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.fixture(scope="session")
 def real_logs() -> Path:
     """The folder of real logs that the variable EVALR_DATA names; the test is skipped where it names none."""
