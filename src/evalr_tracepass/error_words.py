@@ -18,7 +18,7 @@ _WORDS = frozenset(
     constraint content context could credit database deadline decode denied did different disk does due duplicate
     each empty encoding error exceeded exceeds expected expired failed failure few field file filter for forbidden
     format found from full gateway get given had has have id in inference input inputs integer internal invalid is
-    it item json key label labels large later length less limit loaded loading locked long longer malformed match
+    it item json key label labels large later length less limit loaded loading locked long longer malformed many match
     max maximum memory message minimum missing mode model models more must name no not null number object of on
     only openable or out output over overloaded parse payload per permission policy prediction predictions
     processing quota range rate readonly ready refused rejected reply request requests required resource response

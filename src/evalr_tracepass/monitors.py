@@ -9,11 +9,12 @@ from datetime import timedelta
 
 from evalr.background import run_sync
 from evalr.errors import InputError, StoreError
-from evalr.inputs import Transcript, resolve_now
+from evalr.inputs import Transcript
 from evalr_tracepass.passes import ENDED, Passes
 from evalr_tracepass.planning import plan
 from evalr_tracepass.records import Filters, Pass, Scope
 from evalr_tracepass.signals import Signal
+from evalr_tracepass.stores.moments import clock
 from evalr_tracepass.stores.store import MonitorState
 
 SETTLE = timedelta(minutes=30)
@@ -64,7 +65,7 @@ async def monitor(
         # It was announced, and the process ended before it had begun.
         pass_id, until = state.pass_id, state.until
     else:
-        pass_id, until = str(uuid.uuid4()), resolve_now(passes.now) - settle
+        pass_id, until = str(uuid.uuid4()), clock(passes.now) - settle
         if state.watermark is not None and until is not None and until < state.watermark:
             until = state.watermark  # clocks that went back
         announced = state._replace(pass_id=pass_id, until=until)

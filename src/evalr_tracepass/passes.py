@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, replace
 
 from evalr.background import run_sync
 from evalr.errors import InputError
-from evalr.inputs import Now, Transcript, resolve_now, utc_now
+from evalr.inputs import Now, Transcript, utc_now
 from evalr_tracepass.alerts import Alert, alerts_of
 from evalr_tracepass.planning import Plan, plan
 from evalr_tracepass.records import INPUT_TOO_LONG, Account, Pass, PlanEstimate, Rerun
 from evalr_tracepass.running import Run
 from evalr_tracepass.signals import Signal
+from evalr_tracepass.stores.moments import clock
 from evalr_tracepass.stores.store import PassStore, ResultStore
 from evalr_tracepass.transports.transport import Transport
 
@@ -124,7 +125,7 @@ class Passes:
             completed_inputs=0,
             failed_inputs=0,
             error_message=None,
-            created_at=resolve_now(self.now),
+            created_at=clock(self.now),
             rerun=rerun,
         )
         await asyncio.to_thread(self.store.add_pass, self.account, found)

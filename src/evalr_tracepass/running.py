@@ -14,11 +14,12 @@ from datetime import datetime
 from typing import Any
 
 from evalr.errors import InputError, TransportError
-from evalr.inputs import Now, Transcript, resolve_now
+from evalr.inputs import Now, Transcript
 from evalr_tracepass.outcomes import Outcome, explode
 from evalr_tracepass.planning import Plan, Rows
 from evalr_tracepass.records import Account, ErrorInfo, Item, Pass, Result, Row
 from evalr_tracepass.rerunning import only_new
+from evalr_tracepass.stores.moments import clock
 from evalr_tracepass.stores.store import Batch, ItemStatus, PassStore, ResultStore
 from evalr_tracepass.transports.transport import BatchState, Caps, Connection, Transport
 
@@ -89,9 +90,7 @@ class Run:
                 "the traces that it was begun with"
             )
         try:
-            await self._save(
-                status="running", started_at=self.found.started_at or resolve_now(self._now), error_message=None
-            )
+            await self._save(status="running", started_at=self.found.started_at or clock(self._now), error_message=None)
             async with self._transport.connect(self._account) as connection:
                 if traces is not None and (lost or left):
                     await self._send(connection, traces, lost, left=left)
@@ -195,7 +194,7 @@ class Run:
             "prepared",
             "",
             "",
-            resolve_now(self._now),
+            clock(self._now),
         )
         items = [row.item for row in rows]
         await self._call(self._store.add_batch, batch, items)
@@ -280,6 +279,7 @@ class Run:
                 outcomes[request_id] = Outcome(request_id, "failed", error=NO_RESULT)
         if left and any(request_id not in outcomes for request_id in left):
             await self._keep(batch, items, outcomes)
+            self._open.pop(batch.number, None)  # what it says it has read is stored, and is counted there
         else:
             await self._close(batch, items, outcomes)
 
@@ -342,7 +342,7 @@ class Run:
             status="partial_failure" if totals.failed else "complete",
             completed_inputs=counts["completed"],
             failed_inputs=counts["failed"],
-            completed_at=resolve_now(self._now),
+            completed_at=clock(self._now),
         )
         # Listed first: a crash in between lists it again.
         await self._call(self._results.finish, ended)

@@ -262,6 +262,26 @@ class ResultStoreContract(_Contract):
             signal = [each.convo_id for each in store.conversations(MINE, signal_id="frustration")]
             expect(signal == ["convo-0"], f"by signal: {signal}")
 
+    def test_a_signal_keeps_its_own_latest_pass(self, tmp_path: Path) -> None:
+        """A pass of another signal hides nothing: of each signal, the latest pass with it is read."""
+        one = [_fired(0, run_id="one"), _failed(0, run_id="one", request_id="r2", reflex_model="other", signal_id="s2")]
+        two = [_fired(0, run_id="two", signal_id="loop", reflex_model="looper", top_score=0.875)]
+        three = [_result(0, run_id="three", signal_id="s2", reflex_model="other")]
+        with self._opened(tmp_path) as store:
+            for day, part in enumerate((one, two, three)):
+                store.write(MINE, part)
+                store.finish(MINE, _pass(part[0].run_id, created_at=_NOW - timedelta(days=9 - day)))
+            _same(list(store.results(MINE)), [one[0], *two, *three], "latest")
+            (found,) = store.conversations(MINE)
+            expect((found.run_id, found.fired_count, found.completed, found.failed) == ("three", 2, 3, 0), f"{found}")
+            expect([chip.signal_id for chip in found.chips] == ["loop", "frustration"], f"{found.chips}")
+            expect(found.max_scores == {"model": 0.75, "looper": 0.875, "other": 0.75}, f"{found.max_scores}")
+            for signal_id, listed in (("loop", 1), ("frustration", 1), ("s2", 0)):
+                expect(len(store.conversations(MINE, signal_id=signal_id)) == listed, f"by {signal_id}")
+                many = store.conversations(MINE, signal_id=signal_id, passes="all")
+                expect(len(many) == listed, f"by {signal_id} in all: {many}")
+            expect(len(store.conversations(MINE, passes="all")) == 3, "one for each pass")
+
     def test_a_later_attempt_stands_and_the_first_is_history(self, tmp_path: Path) -> None:
         """In whatever order they are written."""
         first = [_failed(0), _failed(1), _result(2)]
@@ -315,7 +335,7 @@ class ResultStoreContract(_Contract):
             _fired(0, request_id="r1", top_score=0.75),
             _fired(0, request_id="r2", top_score=0.875, top_label="calm", selected_labels=("cross",)),
             _fired(0, request_id="r3", top_score=0.5, signal_id="loop", reflex_model="looper", top_label="looping"),
-            _failed(0, request_id="r4", reflex_model="looper"),
+            _failed(0, request_id="r4", reflex_model="looper", signal_id="loop"),
             *(_result(number, reflex_model="looper") for number in range(1, 6)),
         ]
         with self._opened(tmp_path) as store:
@@ -372,10 +392,15 @@ class ResultStoreContract(_Contract):
             expect([each.convo_id for each in store.conversations(MINE)] == ["convo-1"], "conversations a year later")
             expect(store.totals(MINE, "run-1") == Totals(0, 0, 0, 0, 0, 0), "totals a year later")
             expect(not store.answered(MINE, ["convo-0"]), "answers a year later")
+            store.write(MINE, [new._replace(convo_id="convo-0", request_id="r9", signal_id="loop")])
+            store.finish(MINE, _pass("run-2", created_at=_NOW))
+            (both,) = store.conversations(MINE, convo_ids=["convo-0"])
+            expect([chip.signal_id for chip in both.chips] == ["loop"], f"an expired signal is shown: {both}")
             expect(store.prune(MINE) == 1, "one has expired")
             expect(store.prune(MINE) == 0, "and is gone")
         with self._opened(tmp_path) as store:
-            _same(list(store.results(MINE, passes="all", history=True)), [new], "it is gone for good")
+            found = list(store.results(MINE, passes="all", history=True))
+            expect(len(found) == 2 and old not in found, f"it is gone for good: {found}")
 
     def test_errors_are_a_stores_own(self, tmp_path: Path) -> None:
         """A value that cannot be written is a StoreError, which does not show it."""

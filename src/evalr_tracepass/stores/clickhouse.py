@@ -14,7 +14,17 @@ from evalr.inputs import Now, resolve_now
 from evalr_tracepass.records import Account, Pass, Result
 from evalr_tracepass.stores.clickhouse_ddl import PASSES, RESULTS, clickhouse_ddl
 from evalr_tracepass.stores.moments import from_ms, to_ms
-from evalr_tracepass.stores.store import ALL, KEPT_FOR, LATEST, AlreadyRead, Conversation, Totals, chips_of
+from evalr_tracepass.stores.store import (
+    ALL,
+    KEPT_FOR,
+    LATEST,
+    AlreadyRead,
+    Conversation,
+    SignalSum,
+    Totals,
+    added,
+    conversation_of,
+)
 
 _TOGETHER = 20_000
 """Rows that are written together."""
@@ -134,29 +144,29 @@ class ClickHouseResults:
             having.append("countIf(fired AND signal_id = {signal_id:String}) > 0")
             values["signal_id"] = signal_id
         if flagged:
-            having.append("fired_count > 0")
+            having.append("countIf(fired) > 0")
         values |= {"limit": limit, "offset": offset}
+        by = "convo_id, end_user_id" if passes == LATEST else "convo_id, end_user_id, found.run_id"
         query = f"""
-            SELECT convo_id, end_user_id, found.run_id AS run_id,
-                toUnixTimestamp64Milli(any(passed.created_at)) AS passed_ms,
+            SELECT convo_id, end_user_id,
+                toUnixTimestamp64Milli(max(passed.created_at)) AS passed_ms,
                 toUnixTimestamp64Milli(max(source_start_time)) AS last_ms,
-                countIf(fired) AS fired_count, countIf(status = 'completed') AS completed_count,
-                countIf(status = 'failed') AS failed_count,
-                groupArrayIf(
-                    (reflex_model, signal_id,
-                     if(has(selected_labels, top_label) OR empty(selected_labels), top_label, selected_labels[1]),
-                     top_score),
-                    fired) AS chips,
-                groupArrayIf((reflex_model, top_score), status = 'completed') AS scores
+                groupArray((
+                    signal_id, found.run_id, toUnixTimestamp64Milli(passed.created_at),
+                    toUnixTimestamp64Milli(source_start_time), reflex_model, fired, status = 'completed', top_score,
+                    if(has(selected_labels, top_label) OR empty(selected_labels), top_label, selected_labels[1])
+                )) AS rows
             FROM (SELECT * FROM {self._results} FINAL WHERE {" AND ".join(where)}) AS found
             INNER JOIN (SELECT run_id, created_at FROM {self._passes} FINAL WHERE {_owner()}) AS passed
             ON found.run_id = passed.run_id
-            GROUP BY convo_id, end_user_id, run_id
+            GROUP BY {by}
             HAVING {" AND ".join(having)}
-            ORDER BY coalesce(last_ms, passed_ms) DESC, convo_id, end_user_id, run_id
+            ORDER BY coalesce(last_ms, passed_ms) DESC, {by}
             LIMIT {{limit:UInt64}} OFFSET {{offset:UInt64}}
         """
-        return [_conversation(row) for row in self._rows(query, values)]
+        return [
+            conversation_of(convo_id, user, _sums(rows)) for convo_id, user, _, _, rows in self._rows(query, values)
+        ]
 
     def totals(self, account: Account, pass_id: str) -> Totals:
         """What a pass came to, as far as it has come."""
@@ -197,11 +207,12 @@ class ClickHouseResults:
         done = f"SELECT run_id, created_at FROM {self._passes} FINAL WHERE {_owner()}"
         if passes == LATEST:
             return [
-                f"""(convo_id, end_user_id, run_id) IN (
-                    SELECT convo_id, end_user_id, argMax(read.run_id, (passed.created_at, read.run_id))
-                    FROM (SELECT DISTINCT convo_id, end_user_id, run_id FROM {self._results} WHERE {scope}) AS read
+                f"""(convo_id, end_user_id, signal_id, run_id) IN (
+                    SELECT convo_id, end_user_id, signal_id, argMax(read.run_id, (passed.created_at, read.run_id))
+                    FROM (SELECT DISTINCT convo_id, end_user_id, signal_id, run_id
+                          FROM {self._results} WHERE {scope}) AS read
                     INNER JOIN ({done}) AS passed ON read.run_id = passed.run_id
-                    GROUP BY convo_id, end_user_id)"""
+                    GROUP BY convo_id, end_user_id, signal_id)"""
             ]
         if passes == ALL:
             return [] if completed else [f"run_id IN (SELECT run_id FROM ({done}))"]
@@ -235,23 +246,25 @@ def _result(row: Sequence[Any]) -> Result:
     return Result(*values)
 
 
-def _conversation(row: Sequence[Any]) -> Conversation:
-    convo_id, user, run_id, passed, last, fired, completed, failed, chips, scores = row
-    highest: dict[str, float] = {}
-    for model, score in scores:
-        highest[model] = max(score, highest.get(model, score))
-    return Conversation(
-        convo_id,
-        user,
-        run_id,
-        from_ms(passed),
-        None if last is None else from_ms(last),
-        int(fired),
-        int(completed),
-        int(failed),
-        chips_of(chips),
-        highest,
-    )
+def _sums(rows: Sequence[Sequence[Any]]) -> dict[str, SignalSum]:
+    """What each signal came to, from its results in one conversation."""
+    found: dict[str, SignalSum] = {}
+    for signal_id, run_id, passed, last, model, fired, completed, score, label in rows:
+        at = None if last is None else from_ms(last)
+        each = SignalSum(
+            run_id,
+            from_ms(passed),
+            at,
+            model,
+            int(fired),
+            int(completed),
+            int(not completed),
+            score if completed else None,
+            label if fired else "",
+            score if fired else 0.0,
+        )
+        found[signal_id] = added(found[signal_id], each) if signal_id in found else each
+    return found
 
 
 @contextmanager

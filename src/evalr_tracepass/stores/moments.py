@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from evalr.inputs import Now, resolve_now
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -11,6 +13,11 @@ _MILLISECOND = timedelta(milliseconds=1)
 def to_ms(time: datetime) -> int:
     """Milliseconds since 1970."""
     return (time - EPOCH) // _MILLISECOND
+
+
+def clock(now: Now) -> datetime:
+    """The time, as a store will give it back."""
+    return from_ms(to_ms(resolve_now(now)))
 
 
 def from_ms(found: int) -> datetime:

@@ -45,14 +45,16 @@ def schema(engine: Engine = "sqlite", *, database: str = "evalr") -> str:
 
 def _statements(engine: Engine) -> list[str]:
     try:
-        from sqlalchemy.dialects import postgresql, sqlite
-        from sqlalchemy.schema import CreateIndex, CreateTable
+        import sqlalchemy  # noqa: F401  its parts are looked for when it is there
     except ModuleNotFoundError as error:
         if error.name != "sqlalchemy":
             raise
         raise MissingExtraError(
             "a store of passes needs SQLAlchemy: pip install 'evalr[tracepass]'", name="sqlalchemy"
         ) from error
+    from sqlalchemy.dialects import postgresql, sqlite
+    from sqlalchemy.schema import CreateIndex, CreateTable
+
     from evalr_tracepass.stores.tables import metadata
 
     dialect = sqlite.dialect() if engine == "sqlite" else postgresql.dialect()  # type: ignore[no-untyped-call]

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Integer, Select, and_, delete, exists, func, select, update
+from sqlalchemy import ColumnElement, Connection, Integer, Select, and_, case, delete, exists, func, select
 
 from evalr_tracepass.records import Account, Pass, Result
 from evalr_tracepass.stores import tables
 from evalr_tracepass.stores.database import Database, account_key
-from evalr_tracepass.stores.store import ALL, LATEST, AlreadyRead, Chip, Conversation, Totals, chips_of
+from evalr_tracepass.stores.moments import from_ms, to_ms
+from evalr_tracepass.stores.store import (
+    ALL,
+    LATEST,
+    AlreadyRead,
+    Conversation,
+    SignalSum,
+    Totals,
+    added,
+    conversation_of,
+    latest_sums,
+)
 
 _TOGETHER = 5_000
 """Rows that are written, or read, together."""
@@ -25,7 +35,7 @@ _FEW = 400
 _COLUMNS = tuple(column.name for column in tables.results.columns)
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
-_R, _C, _S = tables.results, tables.conversations, tables.fired_signals
+_R, _U, _C, _L = tables.results, tables.rollups, tables.conversations, tables.latest
 _READ = tuple(
     column for column in _R.columns if column.name not in ("account_key", "account_user_id", "account_org_id")
 )
@@ -163,44 +173,49 @@ class SqlResults:
         limit: int = 50,
         offset: int = 0,
     ) -> list[Conversation]:
-        """Conversations, the latest first."""
-        key = account_key(account)
-        query = select(_C).where(_C.c.account_key == key, _C.c.passed_at >= self._database.cutoff())
-        order: tuple[ColumnElement[Any], ...] = (_C.c.order_at.desc(),)
-        if signal_id is not None:
-            query = query.join(
-                _S,
-                and_(
-                    _S.c.account_key == key,
-                    _S.c.run_id == _C.c.run_id,
-                    _S.c.convo_id == _C.c.convo_id,
-                    _S.c.end_user_id == _C.c.end_user_id,
-                    _S.c.signal_id == signal_id,
-                ),
-            )
-            order = (_S.c.order_at.desc(),)
-            if passes == LATEST:
-                query = query.where(_S.c.latest)
-        if passes == LATEST:
-            query = query.where(_C.c.latest)
+        """Conversations of completed passes, the latest first."""
+        key, cutoff = account_key(account), self._database.cutoff()
+        of = _C if passes == LATEST else _U
+        query = select(of.c.convo_id, of.c.end_user_id, of.c.signals_json, of.c.passed_at)
+        query = query.where(of.c.account_key == key, of.c.passed_at >= cutoff)
+        order: ColumnElement[Any] = of.c.order_at
+        if of is _C:
+            query = query.add_columns(_C.c.oldest_at)
         elif passes != ALL:
-            query = query.where(_C.c.run_id == passes)
-        else:
-            query = query.where(_C.c.latest.in_([True, False]))
+            query = query.where(_U.c.run_id == passes)
+        if signal_id is not None and of is _C:
+            same = (_L.c.account_key == key, _L.c.convo_id == _C.c.convo_id, _L.c.end_user_id == _C.c.end_user_id)
+            query = query.join(_L, and_(*same, _L.c.signal_id == signal_id, _L.c.fired))
+            order = _L.c.order_at
+        elif signal_id is not None:
+            query = query.where(_fired_in(key, signal_id))
         if flagged:
-            query = query.where(_C.c.fired_count > 0)
-        query = query.order_by(*order, _C.c.convo_id, _C.c.end_user_id, _C.c.run_id)
+            query = query.where(of.c.fired_count > 0)
+        query = query.order_by(order.desc(), of.c.convo_id, of.c.end_user_id, *(() if of is _C else (_U.c.run_id,)))
         with self._database.begin() as connection:
             if convo_ids is None:
-                return [_conversation(row) for row in connection.execute(query.limit(limit).offset(offset))]
-            found = [
-                _conversation(row)
-                for start in range(0, len(convo_ids), _FEW)
-                for row in connection.execute(query.where(_C.c.convo_id.in_(convo_ids[start : start + _FEW])))
+                found = list(connection.execute(query.limit(limit).offset(offset)))
+            else:
+                found = [
+                    row
+                    for start in range(0, len(convo_ids), _FEW)
+                    for row in connection.execute(query.where(of.c.convo_id.in_(convo_ids[start : start + _FEW])))
+                ]
+            listed = [
+                conversation_of(
+                    row.convo_id,
+                    row.end_user_id,
+                    _sums(row.signals_json)
+                    if of is not _C or row.oldest_at >= cutoff
+                    else self._latest(connection, key, [row.convo_id])[row.convo_id, row.end_user_id],
+                )
+                for row in found
             ]
-        found.sort(key=lambda each: (each.convo_id, each.user, each.run_id))
-        found.sort(key=lambda each: each.last_at or each.passed_at, reverse=True)
-        return found[offset : offset + limit]
+        if convo_ids is None:
+            return listed
+        listed.sort(key=lambda each: (each.convo_id, each.user, each.run_id))
+        listed.sort(key=lambda each: each.last_at or each.passed_at, reverse=True)
+        return listed[offset : offset + limit]
 
     def totals(self, account: Account, pass_id: str) -> Totals:
         """What a pass came to, as far as it has come."""
@@ -245,86 +260,112 @@ class SqlResults:
     # -- completion and expiry ----------------------------------------------------------------------------------------
 
     def finish(self, account: Account, found: Pass) -> None:
-        """Say that a pass has been completed: its conversations are listed, and of each the latest is marked."""
-        key, run_id = account_key(account), found.id
+        """Say that a pass has been completed: its conversations are listed, and what is the latest of each is known."""
+        key = account_key(account)
         with self._database.begin() as connection:
-            for table in (_C, _S):
-                connection.execute(delete(table).where(table.c.account_key == key, table.c.run_id == run_id))
-            rows, fired = self._rollup(connection, key, found)
+            connection.execute(delete(_U).where(_U.c.account_key == key, _U.c.run_id == found.id))
+            rows = self._rollup(connection, key, found)
             if rows:
-                connection.execute(_C.insert(), rows)
-            if fired:
-                connection.execute(_S.insert(), fired)
-            _mark_latest(connection, key, run_id)
+                connection.execute(_U.insert(), rows)
+            self._renew(connection, key, [(row["convo_id"], row["end_user_id"]) for row in rows])
 
-    def _rollup(
-        self, connection: Connection, key: str, found: Pass
-    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    def _rollup(self, connection: Connection, key: str, found: Pass) -> list[dict[str, Any]]:
+        """What each signal of a pass came to in each conversation."""
         mine = (_R.c.account_key == key, _R.c.run_id == found.id, ~_R.c.superseded)
-        who = (_R.c.convo_id, _R.c.end_user_id)
-        by_model = (
-            select(
-                *who,
-                _R.c.reflex_model,
-                func.max(_R.c.source_start_time, type_=tables.Moment()),
-                func.sum(_R.c.fired.cast(Integer)),
-                func.count(),
-                func.sum((_R.c.status == "failed").cast(Integer)),
-                func.max(_R.c.top_score),
-            )
-            .where(*mine)
-            .group_by(*who, _R.c.reflex_model)
+        of = (_R.c.convo_id, _R.c.end_user_id, _R.c.signal_id, _R.c.reflex_model)
+        completed = _R.c.status == "completed"
+        counted = select(
+            *of,
+            func.max(_R.c.source_start_time, type_=tables.Moment()),
+            func.sum(_R.c.fired.cast(Integer)),
+            func.sum(completed.cast(Integer)),
+            func.count(),
+            func.max(case((completed, _R.c.top_score))),
         )
-        of: dict[tuple[str, str], dict[str, Any]] = {}
-        for convo, user, model, last_at, fired, count, failed, score in connection.execute(by_model):
-            row = of.get((convo, user))
-            if row is None:
-                row = of[convo, user] = {
+        firing: dict[tuple[str, str, str], tuple[float, str]] = {}
+        shown = select(*of[:3], _R.c.top_label, _R.c.top_score, _R.c.selected_labels).where(*mine, _R.c.fired)
+        for convo, user, signal_id, label, score, selected in connection.execute(shown):
+            label = label if label in selected or not selected else selected[0]
+            known = firing.get((convo, user, signal_id))
+            if known is None or score > known[0]:
+                firing[convo, user, signal_id] = (score, label)
+        sums: dict[tuple[str, str], dict[str, SignalSum]] = {}
+        for convo, user, signal_id, model, at, fired, done, count, top in connection.execute(
+            counted.where(*mine).group_by(*of)
+        ):
+            score, label = firing.get((convo, user, signal_id), (0.0, ""))
+            each = SignalSum(found.id, found.created_at, at, model, fired, done, count - done, top, label, score)
+            there = sums.setdefault((convo, user), {})
+            there[signal_id] = added(there[signal_id], each) if signal_id in there else each
+        rows = []
+        for (convo, user), of_signals in sums.items():
+            whole = conversation_of(convo, user, of_signals)
+            rows.append(
+                {
                     "account_key": key,
                     "run_id": found.id,
                     "convo_id": convo,
                     "end_user_id": user,
                     "passed_at": found.created_at,
-                    "last_at": None,
-                    "fired_count": 0,
-                    "completed": 0,
-                    "failed": 0,
-                    "chips_json": [],
-                    "max_scores_json": {},
-                    "latest": False,
+                    "order_at": whole.last_at or found.created_at,
+                    "fired_count": whole.fired_count,
+                    "signals_json": _sums_json(of_signals),
                 }
-            row["fired_count"] += fired
-            row["completed"] += count - failed
-            row["failed"] += failed
-            if last_at is not None and (row["last_at"] is None or last_at > row["last_at"]):
-                row["last_at"] = last_at
-            if count > failed:
-                row["max_scores_json"][model] = score
-        labels: dict[tuple[str, str], list[tuple[str, str, str, float]]] = defaultdict(list)
-        firing = select(*who, _R.c.reflex_model, _R.c.signal_id, _R.c.top_label, _R.c.top_score, _R.c.selected_labels)
-        for convo, user, model, signal_id, label, score, selected in connection.execute(
-            firing.where(*mine, _R.c.fired)
-        ):
-            shown = label if label in selected or not selected else selected[0]
-            labels[convo, user].append((model, signal_id, shown, score))
-        fired_rows: list[dict[str, Any]] = []
-        for who_, row in of.items():
-            chips = chips_of(labels.get(who_, ()))
-            row["chips_json"] = [list(chip) for chip in chips]
-            row["order_at"] = row["last_at"] or found.created_at
-            fired_rows.extend(
-                {
-                    "account_key": key,
-                    "run_id": found.id,
-                    "convo_id": row["convo_id"],
-                    "end_user_id": row["end_user_id"],
-                    "signal_id": chip.signal_id,
-                    "latest": False,
-                    "order_at": row["order_at"],
-                }
-                for chip in chips
             )
-        return list(of.values()), fired_rows
+        return rows
+
+    def _renew(self, connection: Connection, key: str, who: Sequence[tuple[str, str]]) -> None:
+        """Work out anew what the latest passes say of these conversations."""
+        ids = list({convo for convo, _ in who})
+        for table in (_C, _L):
+            for start in range(0, len(ids), _FEW):
+                some = table.c.convo_id.in_(ids[start : start + _FEW])
+                connection.execute(delete(table).where(table.c.account_key == key, some))
+        rows: list[dict[str, Any]] = []
+        signals: list[dict[str, Any]] = []
+        for (convo, user), sums in self._latest(connection, key, ids).items():
+            whole = conversation_of(convo, user, sums)
+            order_at = whole.last_at or whole.passed_at
+            name = {"account_key": key, "convo_id": convo, "end_user_id": user}
+            rows.append(
+                {
+                    **name,
+                    "run_id": whole.run_id,
+                    "passed_at": whole.passed_at,
+                    "oldest_at": min(each.passed_at for each in sums.values()),
+                    "order_at": order_at,
+                    "fired_count": whole.fired_count,
+                    "signals_json": _sums_json(sums),
+                }
+            )
+            signals.extend(
+                {
+                    **name,
+                    "signal_id": signal_id,
+                    "run_id": each.run_id,
+                    "fired": each.fired > 0,
+                    "order_at": order_at,
+                }
+                for signal_id, each in sums.items()
+            )
+        if rows:
+            connection.execute(_C.insert(), rows)
+            connection.execute(_L.insert(), signals)
+
+    def _latest(
+        self, connection: Connection, key: str, ids: Sequence[str]
+    ) -> dict[tuple[str, str], dict[str, SignalSum]]:
+        """Of conversations, by their ids and users, what the latest pass with each signal came to."""
+        by_convo: dict[tuple[str, str], list[dict[str, SignalSum]]] = {}
+        for start in range(0, len(ids), _FEW):
+            query = select(_U.c.convo_id, _U.c.end_user_id, _U.c.signals_json).where(
+                _U.c.account_key == key,
+                _U.c.convo_id.in_(ids[start : start + _FEW]),
+                _U.c.passed_at >= self._database.cutoff(),
+            )
+            for convo, user, stored in connection.execute(query):
+                by_convo.setdefault((convo, user), []).append(_sums(stored))
+        return {who: latest_sums(of) for who, of in by_convo.items()}
 
     def prune(self, account: Account, *, now: datetime | None = None) -> int:
         """Remove what has expired; how many results that were."""
@@ -334,13 +375,10 @@ class SqlResults:
         )
         with self._database.begin() as connection:
             gone = connection.execute(delete(_R).where(_R.c.account_key == key, _R.c.created_at < cutoff)).rowcount
-            connection.execute(
-                delete(_S).where(
-                    _S.c.account_key == key,
-                    _S.c.run_id.in_(select(_C.c.run_id).where(_C.c.account_key == key, _C.c.passed_at < cutoff)),
-                )
-            )
-            connection.execute(delete(_C).where(_C.c.account_key == key, _C.c.passed_at < cutoff))
+            touched = select(_C.c.convo_id, _C.c.end_user_id).where(_C.c.account_key == key, _C.c.oldest_at < cutoff)
+            who = [(row[0], row[1]) for row in connection.execute(touched)]
+            connection.execute(delete(_U).where(_U.c.account_key == key, _U.c.passed_at < cutoff))
+            self._renew(connection, key, who)
             for table in (tables.items, tables.batches):
                 connection.execute(delete(table).where(table.c.account_key == key, table.c.pass_id.in_(old)))
         return gone
@@ -349,66 +387,48 @@ class SqlResults:
 def _of_passes(query: Select[Any], key: str, passes: str) -> Select[Any]:
     if passes not in (LATEST, ALL):
         return query.where(_R.c.run_id == passes)
-    listed = exists().where(
-        _C.c.account_key == key,
-        _C.c.run_id == _R.c.run_id,
-        _C.c.convo_id == _R.c.convo_id,
-        _C.c.end_user_id == _R.c.end_user_id,
-        *((_C.c.latest,) if passes == LATEST else ()),
-    )
-    return query.where(listed)
-
-
-def _mark_latest(connection: Connection, key: str, run_id: str) -> None:
-    """Of each conversation of a pass, mark what the latest pass that read it says, in both lists."""
-    mine = _C.alias("mine")
-    other = _C.alias("other")
-    touched = exists().where(
-        mine.c.account_key == key,
-        mine.c.run_id == run_id,
-        mine.c.convo_id == _C.c.convo_id,
-        mine.c.end_user_id == _C.c.end_user_id,
-    )
-    later = exists().where(
-        other.c.account_key == key,
-        other.c.convo_id == _C.c.convo_id,
-        other.c.end_user_id == _C.c.end_user_id,
-        (other.c.passed_at > _C.c.passed_at) | ((other.c.passed_at == _C.c.passed_at) & (other.c.run_id > _C.c.run_id)),
-    )
-    connection.execute(update(_C).where(_C.c.account_key == key, touched).values(latest=~later))
+    of = _L if passes == LATEST else _U
     same = (
-        _C.c.account_key == key,
-        _C.c.run_id == _S.c.run_id,
-        _C.c.convo_id == _S.c.convo_id,
-        _C.c.end_user_id == _S.c.end_user_id,
+        of.c.account_key == key,
+        of.c.run_id == _R.c.run_id,
+        of.c.convo_id == _R.c.convo_id,
+        of.c.end_user_id == _R.c.end_user_id,
     )
-    of_signal = exists().where(
-        mine.c.account_key == key,
-        mine.c.run_id == run_id,
-        mine.c.convo_id == _S.c.convo_id,
-        mine.c.end_user_id == _S.c.end_user_id,
+    return query.where(exists().where(*same, *((_L.c.signal_id == _R.c.signal_id,) if of is _L else ())))
+
+
+def _fired_in(key: str, signal_id: str) -> ColumnElement[bool]:
+    return exists().where(
+        _R.c.account_key == key,
+        _R.c.run_id == _U.c.run_id,
+        _R.c.convo_id == _U.c.convo_id,
+        _R.c.end_user_id == _U.c.end_user_id,
+        _R.c.signal_id == signal_id,
+        _R.c.fired,
+        ~_R.c.superseded,
     )
-    connection.execute(
-        update(_S).where(_S.c.account_key == key, of_signal).values(latest=exists().where(*same, _C.c.latest))
-    )
+
+
+def _sums_json(sums: Mapping[str, SignalSum]) -> dict[str, list[Any]]:
+    return {
+        signal_id: [
+            each.run_id,
+            to_ms(each.passed_at),
+            None if each.last_at is None else to_ms(each.last_at),
+            *each[3:],
+        ]
+        for signal_id, each in sums.items()
+    }
+
+
+def _sums(stored: Mapping[str, Sequence[Any]]) -> dict[str, SignalSum]:
+    return {
+        signal_id: SignalSum(run_id, from_ms(passed), None if last is None else from_ms(last), *rest)
+        for signal_id, (run_id, passed, last, *rest) in stored.items()
+    }
 
 
 def _result(row: Any) -> Result:
     values = list(row)
     values[19] = tuple(values[19])
     return Result(*values[:-1])
-
-
-def _conversation(row: Any) -> Conversation:
-    return Conversation(
-        row.convo_id,
-        row.end_user_id,
-        row.run_id,
-        row.passed_at,
-        row.last_at,
-        row.fired_count,
-        row.completed,
-        row.failed,
-        tuple(Chip(*chip) for chip in row.chips_json),
-        dict(row.max_scores_json),
-    )

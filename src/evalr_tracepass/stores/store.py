@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -70,12 +70,12 @@ class Chip(NamedTuple):
 
 
 class Conversation(NamedTuple):
-    """One conversation as a pass found it.
+    """One conversation as a pass found it, or the latest pass with each signal did.
 
     Attributes:
         convo_id: which.
         user: its end user, "" where unknown.
-        run_id: the pass.
+        run_id: the pass; of several, the latest.
         passed_at: when that was made.
         last_at: the latest time of a row, None where the log has none.
         fired_count: results that fired.
@@ -137,8 +137,8 @@ class MonitorState(NamedTuple):
 class ResultStore(Protocol):
     """Results, and what is asked of them.
 
-    `passes` says of which pass: "latest" is, of each conversation, the latest completed pass that read it; "all" is
-    every completed pass; anything else is the id of one pass, completed or not.
+    `passes` says of which pass: "latest" is, of each conversation and signal, the latest completed pass in which that
+    signal read it; "all" is every completed pass; anything else is the id of one pass, completed or not.
     """
 
     def write(self, account: Account, results: Iterable[Result]) -> None:
@@ -275,12 +275,79 @@ class Store(PassStore, ResultStore, Protocol):
     """Both in one place."""
 
 
-def chips_of(found: Iterable[tuple[str, str, str, float]], limit: int | None = None) -> tuple[Chip, ...]:
-    """Chips from rows of model, signal, label and score: the highest of each signal, highest first."""
-    best: dict[str, Chip] = {}
-    for model, signal_id, label, score in found:
-        known = best.get(signal_id)
-        if known is None or score > known.score:
-            best[signal_id] = Chip(model, signal_id, label, score)
-    ordered = sorted(best.values(), key=lambda chip: (-chip.score, chip.signal_id))
-    return tuple(ordered[:limit])
+class SignalSum(NamedTuple):
+    """What one signal came to in one conversation of one pass.
+
+    Attributes:
+        run_id: the pass.
+        passed_at: when that was made.
+        last_at: the latest time of a row, None where the log has none.
+        model: of the signal.
+        fired: results that fired.
+        completed: results that did not fail.
+        failed: those that did.
+        top_score: the highest score of a top label, None where all failed.
+        label: of what fired, the label with the highest score.
+        score: its score.
+    """
+
+    run_id: str
+    passed_at: datetime
+    last_at: datetime | None
+    model: str
+    fired: int
+    completed: int
+    failed: int
+    top_score: float | None
+    label: str
+    score: float
+
+
+def added(one: SignalSum, other: SignalSum) -> SignalSum:
+    """What a signal came to with two models in one pass."""
+    times = [each.last_at for each in (one, other) if each.last_at is not None]
+    scores = [each.top_score for each in (one, other) if each.top_score is not None]
+    surer = other if other.fired and (not one.fired or other.score > one.score) else one
+    return one._replace(
+        last_at=max(times, default=None),
+        fired=one.fired + other.fired,
+        completed=one.completed + other.completed,
+        failed=one.failed + other.failed,
+        top_score=max(scores, default=None),
+        label=surer.label,
+        score=surer.score,
+    )
+
+
+def conversation_of(convo_id: str, user: str, sums: Mapping[str, SignalSum]) -> Conversation:
+    """One conversation from what its signals came to, by their ids."""
+    newest = max(sums.values(), key=lambda each: (each.passed_at, each.run_id))
+    times = [each.last_at for each in sums.values() if each.last_at is not None]
+    chips = [Chip(each.model, signal_id, each.label, each.score) for signal_id, each in sums.items() if each.fired]
+    scores: dict[str, float] = {}
+    for each in sums.values():
+        if each.top_score is not None:
+            scores[each.model] = max(each.top_score, scores.get(each.model, 0.0))
+    return Conversation(
+        convo_id,
+        user,
+        newest.run_id,
+        newest.passed_at,
+        max(times, default=None),
+        sum(each.fired for each in sums.values()),
+        sum(each.completed for each in sums.values()),
+        sum(each.failed for each in sums.values()),
+        tuple(sorted(chips, key=lambda chip: (-chip.score, chip.signal_id))),
+        scores,
+    )
+
+
+def latest_sums(passes: Iterable[Mapping[str, SignalSum]]) -> dict[str, SignalSum]:
+    """Of each signal, what the latest pass with it came to."""
+    found: dict[str, SignalSum] = {}
+    for sums in passes:
+        for signal_id, each in sums.items():
+            known = found.get(signal_id)
+            if known is None or (each.passed_at, each.run_id) > (known.passed_at, known.run_id):
+                found[signal_id] = each
+    return found

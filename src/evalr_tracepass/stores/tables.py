@@ -199,50 +199,62 @@ Index(
 )
 Index("ix_trace_reflex_results_created", results.c.account_key, results.c.created_at)
 
-conversations = Table(
+rollups = Table(
     "trace_reflex_conversation_rollups",
     metadata,
     _text("account_key"),
     _text("run_id"),
     _text("convo_id"),
     _text("end_user_id"),
-    Column("passed_at", Moment, nullable=False),
-    Column("last_at", Moment),
-    Column("order_at", Moment, nullable=False, comment="last_at, or passed_at where the log has no times"),
+    Column("passed_at", Moment, nullable=False, comment="when the pass was made"),
+    Column("order_at", Moment, nullable=False, comment="the latest time of a row, or passed_at where there is none"),
     Column("fired_count", Integer, nullable=False),
-    Column("completed", Integer, nullable=False),
-    Column("failed", Integer, nullable=False),
-    Column("chips_json", _JSON, nullable=False),
-    Column("max_scores_json", _JSON, nullable=False),
-    Column("latest", Boolean, nullable=False, comment="whether no later completed pass read the conversation"),
+    Column("signals_json", _JSON, nullable=False, comment="what each signal came to"),
     PrimaryKeyConstraint("account_key", "run_id", "convo_id", "end_user_id"),
     Index("ix_trace_reflex_conversation_rollups_convo", "account_key", "convo_id", "end_user_id"),
-    Index("ix_trace_reflex_conversation_rollups_order", "account_key", "latest", "order_at"),
+    Index("ix_trace_reflex_conversation_rollups_order", "account_key", "run_id", "order_at"),
+    Index("ix_trace_reflex_conversation_rollups_passed", "account_key", "passed_at"),
     comment=f"one row for each conversation that a completed pass read; {NO_TEXT}",
 )
+
+conversations = Table(
+    "trace_reflex_conversations",
+    metadata,
+    _text("account_key"),
+    _text("convo_id"),
+    _text("end_user_id"),
+    _text("run_id", comment="the latest completed pass that read it"),
+    Column("passed_at", Moment, nullable=False),
+    Column("oldest_at", Moment, nullable=False, comment="when the oldest of its passes was made that still counts"),
+    Column("order_at", Moment, nullable=False),
+    Column("fired_count", Integer, nullable=False),
+    Column("signals_json", _JSON, nullable=False, comment="of each signal, what the latest pass with it came to"),
+    PrimaryKeyConstraint("account_key", "convo_id", "end_user_id"),
+    Index("ix_trace_reflex_conversations_order", "account_key", "order_at"),
+    comment=f"one row for each conversation, by the latest passes; {NO_TEXT}",
+)
 Index(
-    "ix_trace_reflex_conversation_rollups_flagged",
+    "ix_trace_reflex_conversations_flagged",
     conversations.c.account_key,
-    conversations.c.latest,
     conversations.c.order_at,
     sqlite_where=conversations.c.fired_count > 0,
     postgresql_where=conversations.c.fired_count > 0,
 )
+Index("ix_trace_reflex_conversations_oldest", conversations.c.account_key, conversations.c.oldest_at)
 
-fired_signals = Table(
+latest = Table(
     "trace_reflex_conversation_signals",
     metadata,
     _text("account_key"),
-    _text("run_id"),
     _text("convo_id"),
     _text("end_user_id"),
     _text("signal_id"),
-    Column("latest", Boolean, nullable=False),
+    _text("run_id", comment="the latest completed pass in which the signal read the conversation"),
+    Column("fired", Boolean, nullable=False),
     Column("order_at", Moment, nullable=False),
-    PrimaryKeyConstraint("account_key", "run_id", "convo_id", "end_user_id", "signal_id"),
-    Index("ix_trace_reflex_conversation_signals_order", "account_key", "signal_id", "latest", "order_at"),
-    Index("ix_trace_reflex_conversation_signals_convo", "account_key", "convo_id", "end_user_id"),
-    comment=f"which signals fired in which conversation; {NO_TEXT}",
+    PrimaryKeyConstraint("account_key", "convo_id", "end_user_id", "signal_id"),
+    Index("ix_trace_reflex_conversation_signals_order", "account_key", "signal_id", "fired", "order_at"),
+    comment=f"which pass of each signal counts for each conversation; {NO_TEXT}",
 )
 
 signals = Table(
