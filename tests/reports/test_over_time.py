@@ -112,7 +112,8 @@ def test_the_curve_goes_through_the_estimate() -> None:
     assert (curve.share_at(0), curve.within, curve.until) == (1.0, 200, 400)
     assert curve.n == len(given) == sum(curve.counts.values())
     assert sum(n for _, n in curve.pending) == curve.counts["censored"]
-    assert curve.at_risk_at(0) == 300
+    assert curve.waiting[0] == (0, 300)
+    assert curve.waiting[-1] == (400, sum(each.value.seconds >= 400 for each in given))
     assert list(curve.shares) == sorted(curve.shares, reverse=True)
     for share, low, high in zip(curve.shares, curve.lows, curve.highs, strict=True):
         assert low is None or high is None or low <= share <= high

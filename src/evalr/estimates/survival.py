@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SHOWN = 12
 """Times in a table; a frame has them all."""
+_STEPS = 5
 MARKS = 80
 """Pending marks that a plot can have before they are one line."""
 
@@ -36,6 +37,7 @@ class SurvivalCurve(Plotted):
         lows: lower limits of the pointwise interval at `level`, None where there is none.
         highs: upper limits.
         at_risk: (time, rows that lasted at least until then), for each of `times`.
+        waiting: (time, rows that lasted at least until then), at six times from 0 to `until`.
         pending: (time, rows whose waiting was cut off about then); rows are joined where there are many times.
         open: whether `shares` are of those for which it had not happened.
         within: the time that the summary asks about, None where it asks for a typical time.
@@ -55,6 +57,7 @@ class SurvivalCurve(Plotted):
     lows: tuple[float | None, ...]
     highs: tuple[float | None, ...]
     at_risk: tuple[int, ...]
+    waiting: tuple[tuple[float, int], ...]
     pending: tuple[tuple[float, int], ...]
     open: bool
     within: float | None
@@ -77,11 +80,6 @@ class SurvivalCurve(Plotted):
         """The share at a time."""
         place = bisect_right(self.times, time)
         return self.shares[place - 1] if place else float(self.open)
-
-    def at_risk_at(self, time: float) -> int:
-        """How many lasted at least until a time, as of the next of `times`."""
-        place = bisect_left(self.times, time)
-        return self.at_risk[place] if place < len(self.times) else 0
 
     def counted_words(self) -> str:
         """`970 waits of 136 sessions, 41 pending`."""
@@ -114,7 +112,7 @@ class SurvivalCurve(Plotted):
         """Every field, in plain types that JSON takes."""
         plain = asdict(self)
         lists = {name: list(value) for name, value in plain.items() if isinstance(value, tuple)}
-        return {**plain, **lists, "pending": [list(mark) for mark in self.pending]}
+        return {**plain, **lists, "waiting": list(map(list, self.waiting)), "pending": list(map(list, self.pending))}
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """One plain dict for each time."""
@@ -166,6 +164,9 @@ def survival_curve(
         shares = [1 - share for share in shares]
         lows, highs = ([None if x is None else 1 - x for x in limits] for limits in (found.highs, found.lows))
     at_risk = (len(lasted) - np.searchsorted(lasted, found.times, side="left")).tolist()
+    until = until or longest or 1.0
+    steps = [until * step / _STEPS for step in range(_STEPS + 1)]
+    waiting = (len(lasted) - np.searchsorted(lasted, steps, side="left")).tolist()
     cut_off = np.sort(np.asarray(after)[np.asarray(end) == OPEN])
     return SurvivalCurve(
         times=tuple(found.times),
@@ -173,10 +174,11 @@ def survival_curve(
         lows=tuple(lows),
         highs=tuple(highs),
         at_risk=tuple(at_risk),
-        pending=_marks(cut_off.tolist(), until or longest),
+        waiting=tuple(zip(steps, waiting, strict=True)),
+        pending=_marks(cut_off.tolist(), until),
         open=open,
         within=within,
-        until=until or longest or 1.0,
+        until=until,
         longest=longest,
         level=level,
         **account,

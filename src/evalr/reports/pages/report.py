@@ -166,7 +166,12 @@ def _section(section: Section, place: int, pictures: Pictures) -> dict[str, Any]
         "rows": [_row(row, section, f"m{place}-{index}", pictures) for index, row in enumerate(section.rows)],
         "notes": section.notes,
         "rankings": [
-            {"title": ranked.ranking.title, "what": ranked.ranking.what, "rows": list(ranking_words(ranked))}
+            {
+                "title": ranked.ranking.title,
+                "what": ranked.ranking.what,
+                "rows": (shown := list(ranking_words(ranked))),
+                "others": ranked.total - len(shown),
+            }
             for ranked in section.rankings
         ],
     }
@@ -258,7 +263,7 @@ def _arms(rows: Sequence[tuple[Row, Section]], pictures: Pictures) -> dict[str, 
             says=f"{words}: " + "; ".join(f"{title} {lift.difference}" for title, lift in lifts)[:600],
         )
         svg, why_not = pictures.tried(plot) if drawable else (None, "no difference has a number")
-        warnings = list(dict.fromkeys(warning for _, lift in lifts for warning in lift.warnings()))
+        warnings = [each for each in lifts[0][1].warnings() if all(each in lift.warnings() for _, lift in lifts)]
         numbers = [lift_number(title, lift, pictures.footnotes) for title, lift in lifts]
         forest = {"title": words, "drawn": Drawn("", svg, why_not, numbers, []), "warnings": warnings}
     others = len({arm for _, groups in by_arm for arm in groups}) - len(names)

@@ -40,8 +40,7 @@ def survival_figure(curve: SurvivalCurve, *, width: int | None = None) -> tuple[
         for at, n in curve.pending
         if at <= curve.until
     ]
-    ticks = [curve.until * k / (_TICKS - 1) for k in range(_TICKS)]
-    risk = [{"time": at * time.factor, "n": f"{curve.at_risk_at(at):,}", "of": "at risk"} for at in ticks]
+    risk = [{"time": at * time.factor, "n": f"{n:,}", "of": "at risk"} for at, n in curve.waiting]
     x = {"field": "time", "type": "quantitative", "scale": {"domain": [0, end], "nice": False}, "title": None}
     y = {"field": "share", "type": "quantitative", "scale": {"domain": [0, 100]}}
     y["title"] = f"% {curve.says}"
@@ -99,8 +98,7 @@ def survival_figure(curve: SurvivalCurve, *, width: int | None = None) -> tuple[
     top = {"width": width, "height": HEIGHT, "data": {"values": values}, "layer": layers}
     notes = [f"of {curve.counted_words()}; a mark is where waiting was cut off"] if marks else [curve.counted_words()]
     if curve.longest > curve.until:
-        later = curve.at_risk_at(curve.until)
-        notes.append(f"drawn up to {_words(curve.until, curve.unit)}; {later:,} lasted longer")
+        notes.append(f"drawn up to {_words(curve.until, curve.unit)}; {curve.waiting[-1][1]:,} lasted as long")
     return {"vconcat": [top, bottom], "spacing": 4}, notes
 
 
