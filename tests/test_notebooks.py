@@ -19,6 +19,7 @@ from nbclient import NotebookClient
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 TEN_SESSIONS = ROOT / "docs" / "notebooks" / "ten_sessions.ipynb"
+GALLERY = ROOT / "docs" / "notebooks" / "gallery.ipynb"
 STRICT = "import warnings; warnings.simplefilter('error')"
 
 
@@ -107,3 +108,37 @@ def test_ten_sessions_shows_what_it_says(run: Any) -> None:
         ["task completion · judge@1", "40.0%"], ["task completion · people@1", "75.0%"],
     ]  # fmt: skip
     assert found["agree"][0].data["text/plain"] == "[]"
+
+
+def shown(outputs: list[Any]) -> Any:
+    (output,) = outputs
+    return output.data
+
+
+def test_the_gallery_shows_every_result_as_a_table_and_as_a_plot(run: Any) -> None:
+    found = run(GALLERY)
+    assert not [
+        output
+        for outputs in found.values()
+        for output in outputs
+        if output.output_type == "error" or output.get("name") == "stderr"
+    ]
+    plots = [name for name in found if name.endswith("-plot")]
+    assert len(plots) == 9
+    for name in plots:
+        data = shown(found[name])
+        assert set(data) == {"text/plain", "application/vnd.vegalite.v5+json", "image/svg+xml"}
+        assert data["image/svg+xml"].startswith("<svg")
+    tables = [name for name in found if name not in (*plots, "strict", "made", "page")]
+    assert len(tables) == 12
+    for name in tables:
+        page = shown(found[name])["text/html"]
+        assert page.startswith('<div class="evalr"><style>')
+        assert page.count("<table>") == page.count("</table>") == 1
+        assert "95% interval" in page
+        assert len(page) < 20_000
+    assert shown(found["page"])["text/plain"] == "(True, True)"
+    assert rows(found["estimate"])[0][0] == "success"
+    assert [row[0] for row in rows(found["groups"])] == ["accounts", "billing", "delivery"]
+    assert "untagged (no arm)" in [row[0] for row in rows(found["trends"])]
+    assert "observational" in shown(found["lift"])["text/html"]
