@@ -33,6 +33,9 @@ class WinTest:
     losses: float
     clusters: int
 
+    def _repr_html_(self) -> str:
+        return display.printed(str(self))
+
     def __str__(self) -> str:
         """One line: `134 wins against 14 losses · p < 0.001`."""
         against = f"{ended_words(self.wins, 'win')} against {ended_words(self.losses, 'loss')}"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from evalr.estimates.estimate import Estimate
 
 _LONGEST = 500
+_MOST_LINES = 40
 
 # Twice the class, to come before the rules that notebooks have for any table.
 _RULES = (
@@ -33,6 +34,7 @@ _RULES = (
     ".aside {opacity: .7}",
     "p {padding: 0 .5em; max-width: 70em}",
     ".notice {font-weight: 600}",
+    "pre {padding: 0 .5em; margin: .35em 0; font-size: .9em; white-space: pre-wrap; background: none; border: 0}",
 )
 _STYLE = "".join(f".evalr.evalr {rule}" for rule in _RULES)
 
@@ -99,6 +101,15 @@ def _cells(row: Line | str) -> str:
 def paragraph(text: str) -> str:
     """A text above or below a table."""
     return f'<p class="aside">{html.escape(text)}</p>'
+
+
+def printed(text: str) -> str:
+    """What a result prints, as a notebook shows it: a line as a line, several as they are aligned."""
+    all_lines = text.splitlines() or [""]
+    lines = [html.escape(safe_text(line, longest=_LONGEST)) for line in all_lines[:_MOST_LINES]]
+    hidden = len(all_lines) - len(lines)
+    lines += [f"and {hidden:,} more lines; print() has them all"] if hidden else []
+    return shown(f"<p>{lines[0]}</p>" if len(lines) == 1 else f"<pre>{chr(10).join(lines)}</pre>")
 
 
 def notice(text: str) -> str:

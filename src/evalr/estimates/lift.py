@@ -73,6 +73,9 @@ class Allocation(Plotted):
         }
         return notes + [f"{count:,} {words}" for words, count in counts.items() if count]
 
+    def _repr_html_(self) -> str:
+        return display.printed(str(self))
+
     def __str__(self) -> str:
         """One line to paste."""
         return " · ".join(self.notes())

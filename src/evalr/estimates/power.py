@@ -12,6 +12,7 @@ from statistics import NormalDist
 from typing import Any, NamedTuple
 
 from evalr.errors import InputError
+from evalr.estimates import display
 from evalr.estimates.interval import normal_quantile
 from evalr.estimates.words import value_words
 
@@ -21,6 +22,9 @@ class Needed(NamedTuple):
 
     treatment: float
     control: float
+
+    def _repr_html_(self) -> str:
+        return display.printed(str(self))
 
     def __str__(self) -> str:
         return f"{math.ceil(self.treatment):,} in treatment, {math.ceil(self.control):,} in control"
@@ -35,6 +39,9 @@ class Detectable(NamedTuple):
 
     increase: float | None
     decrease: float | None
+
+    def _repr_html_(self) -> str:
+        return display.printed(str(self))
 
     def __str__(self) -> str:
         increase = "no increase" if self.increase is None else value_words(self.increase, "points")

@@ -11,6 +11,7 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 from evalr.errors import InputError
+from evalr.estimates import display
 from evalr.estimates.p_values import binomial_p, chi_square_p, hypergeometric_p
 from evalr.estimates.words import p_words
 
@@ -41,6 +42,9 @@ class SampleRatio(NamedTuple):
     """Name and version of what gave `p`; `none` where nothing did."""
     reason: str | None = None
     """Why there is no p, or why there is an alarm whatever p is."""
+
+    def _repr_html_(self) -> str:
+        return display.printed(str(self))
 
     def __str__(self) -> str:
         found = [] if self.p is None else [f"{p_words(self.p)} ({self.method})"]

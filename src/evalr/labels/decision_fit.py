@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evalr.errors import DatasetError
+from evalr.estimates import display
 from evalr.estimates.platt import Platt
 from evalr.estimates.words import count_words, interval_words, share_digits
 from evalr.labels.files import Place, locked, read_bytes, real_path, replace_lines
@@ -55,6 +56,9 @@ class Threshold(BaseModel):
             return None
         return Platt(self.slope, self.intercept).chance(score)
 
+    def _repr_html_(self) -> str:
+        return display.printed(str(self))
+
     def __str__(self) -> str:
         name = f"{self.field} {safe_text(self.label)}"
         if self.at is None:
@@ -99,6 +103,9 @@ class DecisionFit(BaseModel):
     def threshold(self, field: str, label: str) -> Threshold | None:
         """That of a label, None where the classifier had no such label then."""
         return next((each for each in self.thresholds if (each.field, each.label) == (field, label)), None)
+
+    def _repr_html_(self) -> str:
+        return display.printed(str(self))
 
     def __str__(self) -> str:
         left_out = "".join(f", {n:,} {reason}" for reason, n in self.left_out.items())

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from evalr.background import run_sync
 from evalr.errors import InputError
+from evalr.estimates import display
 from evalr.estimates.calibration import Reliability, brier_score, reliability
 from evalr.estimates.estimate import Estimate
 from evalr.estimates.interval import tail
@@ -284,6 +285,9 @@ class DecisionQuality:
     reliability: dict[str, Reliability]
     left_out: dict[str, int]
     repeats: int
+
+    def _repr_html_(self) -> str:
+        return display.printed(str(self))
 
     def __str__(self) -> str:
         lines = [str(self.decided)]

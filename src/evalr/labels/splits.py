@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import Any, Generic, Literal
 
 from evalr.errors import InputError
+from evalr.estimates import display
 from evalr.estimates.words import choice_words, count_words
 from evalr.fields import verdict_fields
 from evalr.labels.datasets import Dataset
@@ -56,6 +57,9 @@ class Splits(Mapping[str, Dataset[V]], Generic[V]):
     def empty(self) -> tuple[str, ...]:
         """The parts that no example fell into."""
         return tuple(name for name, count in self.counts.items() if not count)
+
+    def _repr_html_(self) -> str:
+        return display.printed(str(self))
 
     def __str__(self) -> str:
         lines = []

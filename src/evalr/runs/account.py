@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from evalr.estimates import display
 from evalr.estimates.words import duration_words
 from evalr.verdicts import Failure, HandOff, Skip, Verdict
 
@@ -89,6 +90,9 @@ class RunSummary:
     def cost_words(self) -> str:
         """`$1.20`, `≥ $1.20` where calls of unknown cost come on top, `cost unknown` where nothing is known."""
         return cost_words(self.cost, self.unknown_costs, self.calls)
+
+    def _repr_html_(self) -> str:
+        return display.printed(str(self))
 
     def __str__(self) -> str:
         parts = [f"{self.results:,} results: {self.verdicts:,} verdicts"]

@@ -52,6 +52,9 @@ class PairedDifference:
     gained: int | None = None
     lost: int | None = None
 
+    def _repr_html_(self) -> str:
+        return display.printed(str(self))
+
     def __str__(self) -> str:
         values = f"{value_words(self.before, self.unit)} → {value_words(self.after, self.unit)}"
         interval = interval_words(self.difference.low, self.difference.high, self.difference.unit)
@@ -239,6 +242,9 @@ class Gate:
 
     def __bool__(self) -> bool:
         return self.passed
+
+    def _repr_html_(self) -> str:
+        return display.printed(str(self))
 
     def __str__(self) -> str:
         width = max((len(ruling.asked) for ruling in self.rulings), default=0)

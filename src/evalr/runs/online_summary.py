@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field, fields, replace
 
+from evalr.estimates import display
 from evalr.runs.account import RunSummary
 
 
@@ -46,6 +47,9 @@ class OnlineSummary:
     not_done: dict[str, int] = field(default_factory=dict)
     undelivered: int = 0
     runs: RunSummary = field(default_factory=RunSummary)
+
+    def _repr_html_(self) -> str:
+        return display.printed(str(self))
 
     def __str__(self) -> str:
         counts = (
