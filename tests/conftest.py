@@ -49,9 +49,12 @@ QUIET = [
 ]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """The machine's own browser, run without a window; the test is skipped where there is none."""
+    """The machine's own browser, run without a window; the test is skipped where there is none.
+
+    Of a module alone: as long as it is there, its thread has a running event loop, which other tests could not do with.
+    """
     sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright to drive a browser with")
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
