@@ -332,8 +332,8 @@ class Fallback(Generic[I, V]):
             last,
             evaluator=self.name,
             version=self.version,
-            latency=_total([result.latency for result in asked]),
-            cost=_total([result.cost for result in asked]),
+            latency=known_total([result.latency for result in asked]),
+            cost=known_total([result.cost for result in asked]),
             as_of=next((result.as_of for result in reversed(asked) if result.as_of is not None), None),
         )
 
@@ -355,7 +355,7 @@ class Fallback(Generic[I, V]):
         )
 
 
-def _total(amounts: list[float | None]) -> float | None:
+def known_total(amounts: list[float | None]) -> float | None:
     """The sum, or None as soon as one amount is unknown: an unknown cost is not 0."""
     known = [amount for amount in amounts if amount is not None]
     return sum(known) if len(known) == len(amounts) else None

@@ -158,6 +158,13 @@ def _check(result: Verdict[Any] | Failure | Skip | HandOff) -> None:
 
 Result: TypeAlias = Verdict[V_co] | Failure | Skip | HandOff
 NO_VERDICT = (Failure, Skip, HandOff)
+NO_VERDICT_WORDS = {Failure.status: "failed", Skip.status: "skipped", HandOff.status: "handed off"}
+
+PEOPLE = "people"
+"""Who gave a label, as its verdict says it."""
+
+LABELLED_BY = "labelled_by"
+"""The attribute of a label that names its author: several people may say something of one input."""
 
 TRAINED_ON = "trained_on"
 """The flag of a verdict on an input that its evaluator was trained, tuned or fitted with, or shows as an example."""

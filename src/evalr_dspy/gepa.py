@@ -16,6 +16,7 @@ from evalr.estimates.estimate import Estimate
 from evalr.estimates.words import count_words
 from evalr.evaluators import I
 from evalr.labels import Dataset, Example, split
+from evalr.labels.datasets import checked_dataset
 from evalr.labels.subjects import subject_of
 from evalr.verdicts import V
 from evalr_dspy import client
@@ -99,7 +100,7 @@ class Gepa:
         calls: about how many times the judge is asked in training.
         parts: the shares of "training", "validation" and "measurement".
         on: the field of the verdict to agree on; by default the first that is no text.
-        at_once: how many calls there may be at once.
+        limit: the most calls at once.
         examples: how many examples each reflection sees.
         seed: another split, and another course of training.
         progress: whether to show a bar.
@@ -111,7 +112,7 @@ class Gepa:
     calls: int = 200
     parts: Mapping[str, float] = field(default_factory=lambda: dict(PARTS))
     on: str | None = None
-    at_once: int = 8
+    limit: int = 8
     examples: int = 3
     seed: int = 0
     progress: bool = False
@@ -120,7 +121,7 @@ class Gepa:
         client.checked(self.reflection_lm)
         if set(self.parts) != set(PARTS):
             raise InputError(f"parts={dict(self.parts)} must have a share each for {', '.join(PARTS)}")
-        for name in ("calls", "at_once", "examples"):
+        for name in ("calls", "limit", "examples"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise InputError(f"{name}={value!r} must be a whole number from 1")
@@ -140,7 +141,7 @@ class Gepa:
         parts = self._parts(judge, labels)
         measured, left_out = _unseen(judge, parts)
         proposals = Proposals(self.reflection_lm)
-        search = RubricSearch(judge, on, proposals, at_once=self.at_once)
+        search = RubricSearch(judge, on, proposals, limit=self.limit)
         searched = partial(
             best_rubric,
             search,
@@ -177,7 +178,7 @@ class Gepa:
         return run_sync(self.train(judge, labels))
 
     def _parts(self, judge: DspyJudge[I, V], labels: Dataset[V]) -> dict[str, list[Example[V]]]:
-        labelled = labels.keep(lambda example: example.labelled)
+        labelled = checked_dataset(labels).keep(lambda example: example.labelled)
         for example in labelled:
             judge.check_label(example)
         made = split(labelled, self.parts, seed=self.seed)
@@ -189,7 +190,7 @@ class Gepa:
     async def _agreement(self, judge: DspyJudge[I, V], measured: Sequence[Example[V]], on: str) -> Estimate:
         from evalr.runs import evaluate_all
 
-        run = evaluate_all(judge, [example.given() for example in measured], limit=self.at_once)
+        run = evaluate_all(judge, [example.given() for example in measured], limit=self.limit)
         return agreements(measured, [result async for result in run], on)
 
 

@@ -45,12 +45,12 @@ class RubricSearch:
         errors: why the judge gave no verdict, by how often.
     """
 
-    def __init__(self, judge: DspyJudge[Any, Any], on: str, proposals: Proposals, *, at_once: int) -> None:
+    def __init__(self, judge: DspyJudge[Any, Any], on: str, proposals: Proposals, *, limit: int) -> None:
         self.errors: Counter[str] = Counter()
         self.propose_new_texts: ProposalFn | None = proposals
         self.judge = judge
         self._on = on
-        self._at_once = at_once
+        self._limit = limit
 
     def log(self, message: str) -> None:
         """What GEPA says of its course; it quotes rubrics, and is for those who look for it."""
@@ -61,7 +61,7 @@ class RubricSearch:
     ) -> EvaluationBatch[Trial, Result[Any]]:
         """How often the judge with a rubric agrees with people; no verdict is no agreement."""
         judge = replace(self.judge, instructions=candidate[RUBRIC])
-        found = from_thread.run(_judged, judge, batch, self._at_once)
+        found = from_thread.run(_judged, judge, batch, self._limit)
         self.errors.update(each.result.error for each in found if isinstance(each.result, Failure))
         scores = [float(agrees(each.example, each.result, self._on)) for each in found]
         return EvaluationBatch([each.result for each in found], scores, found if capture_traces else None)
@@ -95,14 +95,14 @@ class RubricSearch:
         return record | {"Generated Outputs": {}, "Feedback": wrong}
 
 
-async def _judged(judge: DspyJudge[Any, Any], batch: Sequence[Example[Any]], at_once: int) -> list[Trial]:
+async def _judged(judge: DspyJudge[Any, Any], batch: Sequence[Example[Any]], limit: int) -> list[Trial]:
     from evalr.runs import evaluate_all
 
     # The same example may be in a batch twice.
     asked = {example.about().subject: example.given() for example in batch}
     results = {
         result.about.subject: result
-        async for result in evaluate_all(judge, list(asked.values()), limit=at_once)
+        async for result in evaluate_all(judge, list(asked.values()), limit=limit)
         if result.about is not None
     }
     return [Trial(example, results[example.about().subject]) for example in batch]

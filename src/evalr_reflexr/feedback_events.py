@@ -8,11 +8,11 @@ from typing import Any, Generic, Literal, NamedTuple
 from pydantic import BaseModel, ValidationError
 
 from evalr.inputs import About, Role, Subject, Transcript
-from evalr.labels.examples import PEOPLE, Example
+from evalr.labels.examples import Example
 from evalr.logs.log import Log
 from evalr.logs.reasons import fault
 from evalr.quoting import quoted
-from evalr.verdicts import V, Verdict
+from evalr.verdicts import PEOPLE, V, Verdict
 from evalr_reflexr.envelopes import Actor, Envelope, participant
 from evalr_reflexr.runs import STEPS, run_of, workspace_attributes
 from evalr_reflexr.sessions import SessionRules

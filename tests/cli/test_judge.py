@@ -162,7 +162,7 @@ def test_a_budget_ends_it_and_the_same_command_goes_on(server: ModelServer, fold
     code, out, _ = ran(*command(server, "--yes", "--budget", "0.003", "--concurrency", "1"))
     assert code == 0
     words = " ".join(out.split())
-    assert "not done 16: budget of $0.00 used up; what was judged came first in the log" in words
+    assert "not done 16: budget of $0.0030 used up; what was judged came first in the log" in words
     assert len(server.asked) == 14  # what the next call was expected to cost was more than was left
     found = judged(server)["judged"]
     assert (found["verdicts"], found["from_journal"], found["calls"], found["not_done"]) == (30, 14, 16, {})

@@ -311,7 +311,7 @@ def test_a_judge_that_agrees_everywhere_has_nothing_to_learn(model_server: Model
     "options",
     [
         {"calls": 0},
-        {"at_once": True},
+        {"limit": True},
         {"parts": {"training": 0.5, "validation": 0.5}},
         {"reflection_lm": "openai/gpt-5"},
     ],
@@ -326,5 +326,7 @@ def test_labels_of_another_type_and_too_few_are_refused() -> None:
     gepa = Gepa(reflection_lm=DummyLM([]))
     with pytest.raises(InputError, match="leave a part empty"):
         gepa.train_sync(judge, Dataset("one", [example(0)]))
+    with pytest.raises(InputError, match="labels are a dataset here, not a list"):
+        gepa.train_sync(judge, list(LABELS))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="must be a field of TaskCompletion"):
         Gepa(reflection_lm=DummyLM([]), on="nothing").train_sync(judge, LABELS)

@@ -205,6 +205,11 @@ def test_a_significant_tie_is_no_verdict() -> None:
     assert result.status == "failed"
 
 
+def test_tools_are_named_and_described() -> None:
+    with pytest.raises(InputError, match="tools is a list: pass names and descriptions"):
+        outcome_judge(lm=DummyLM([]), tools=["search"])  # type: ignore[arg-type]
+
+
 def test_options_of_the_judge_go_through() -> None:
     judge = completion_judge(lm=scripted(), name="done", budget=999)
     assert (judge.name, judge.budget) == ("done", 999)

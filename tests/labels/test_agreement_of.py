@@ -339,6 +339,15 @@ def test_it_prints_as_a_table_and_shows_hostile_names_as_text() -> None:
     assert found.to_dict()["fields"]["ok"]["estimates"]["accuracy"]["value"] == 1.0
 
 
+def test_a_number_or_field_that_is_not_there_is_named_with_those_that_are() -> None:
+    found = agreement([judged(1)], [said(1)], fields=["ok"])
+    with pytest.raises(KeyError, match=r"no number is named 'kapa'; .* did you mean 'kappa'"):
+        found["ok"]["kapa"]
+    with pytest.raises(KeyError, match="no field that was compared is named 'done'; there are: ok"):
+        found["done"]
+    assert ("kapa" in found["ok"], found.get("done")) == (False, None)
+
+
 def test_it_is_a_frame() -> None:
     pytest.importorskip("pandas")
     frame = agreement([judged(1)], [said(1)], fields=["ok"]).to_frame()

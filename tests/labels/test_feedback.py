@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalr import About, Failure, InputError, Skip, Verdict
+from evalr.bulk import report
 from evalr.labels import Dataset, Example, agreement, feedback, labels_of
 from evalr.logs import Stored, read, to_line
 from evalr.measures import DropOff, Session, TaskCompletion, Transcript, completion_rate
@@ -31,8 +32,11 @@ def test_feedback_is_a_verdict_by_people_and_names_its_author() -> None:
 def test_feedback_needs_something_to_be_about() -> None:
     with pytest.raises(InputError, match="an input with an id"):
         feedback(Transcript(request="x"), DONE)
-    with pytest.raises(InputError, match="an input with an id"):
-        feedback("t1", DONE)  # type: ignore[arg-type]
+    for other in ("t1", Verdict(DONE, "judge", about=About("transcript", "t1"))):
+        with pytest.raises(InputError, match=r"not a (str|Verdict): pass the input, or the \.about of a result"):
+            feedback(other, DONE)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="feedback is a verdict, not a dict"):
+        feedback(About("transcript", "t1"), {"completed": True})  # type: ignore[type-var]
     with pytest.raises(InputError, match="author='' must be a name"):
         feedback(About("transcript", "t1"), DONE, author="")
 
@@ -50,9 +54,34 @@ def test_feedback_is_read_back_from_a_log(tmp_path: Path) -> None:
     lines = [to_line(Stored("completion", result)) for result in [*labels, *judged]]
     (tmp_path / "log.jsonl").write_text("\n".join(lines), encoding="utf-8")
     stored = [item.result for item in read(tmp_path / "log.jsonl") if isinstance(item, Stored)]
-    assert labels_of(stored) == labels
+    assert labels_of(stored) == labels_of(read(tmp_path / "log.jsonl")) == labels
     found = agreement([each for each in stored if each.evaluator == "judge"], labels_of(stored))
     assert (found.pairs, found.labellers) == (4, {"p0": 2, "p1": 2})
+
+
+def test_what_several_people_say_of_one_input_is_all_in_the_log(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    labels = [
+        feedback(About("transcript", f"t{n % 30}"), DONE if n % 4 else NOT_DONE, author=f"p{n // 30}")
+        for n in range(60)
+    ]
+    again = feedback(About("transcript", "t0"), DONE, author="p0")
+    path.write_text("\n".join(to_line(Stored("completion", each)) for each in [*labels, again]), encoding="utf-8")
+    log = read(path)
+    assert labels_of(log) == labels
+    assert log.left_out.counts == {"duplicate id": 1}
+    found = report(path, now=NOON, measures=["completion"])["completion"]
+    assert (found.n, found.clusters, found.clustered_by) == (60, 30, {"item": 30})
+
+
+def test_labels_are_looked_for_among_results_and_nowhere_else() -> None:
+    said = feedback(About("transcript", "t1"), DONE)
+    given = Transcript(id="t1", request="x", result="its own result, which is no verdict")
+    assert labels_of([given, Stored("completion", said)]) == [said]
+    with pytest.raises(InputError, match=r"labels_of\(read\(path\)\)"):
+        labels_of("log.jsonl")
+    with pytest.raises(InputError, match="not a bool"):
+        labels_of([True])
 
 
 def test_labels_of_a_dataset_keep_who_gave_them() -> None:

@@ -269,6 +269,8 @@ def test_training_asks_for_what_it_needs() -> None:
     transcript = Transcript(id="a", request="x")
     with pytest.raises(FieldTypeError, match=r"Explained\.why is a text and required"):
         train_decision(Dataset("e", [Example(transcript, expected=Explained(done=True, why="x"))]))
+    with pytest.raises(InputError, match="labels are a dataset here, not a list"):
+        train_decision([Example(transcript)])  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no labels to learn from"):
         train_decision(Dataset("e", [Example(transcript)]))  # type: ignore[type-var]
     with pytest.raises(InputError, match=r"field completed: all 1 label say the same"):

@@ -153,3 +153,8 @@ def test_a_part_that_nothing_fell_into_says_so() -> None:
 def test_a_split_that_cannot_be_made_is_refused(parts: dict[str, float], options: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         split(dataset(5), parts, **options)
+
+
+def test_a_list_is_no_dataset() -> None:
+    with pytest.raises(InputError, match=r"not a list: pass Dataset\(name, examples\)"):
+        split(list(dataset(5)), HALVES)  # type: ignore[arg-type]

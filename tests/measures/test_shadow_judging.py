@@ -201,7 +201,7 @@ def test_a_winner_is_one_of_both_orders(answers: tuple[Preference, Preference]) 
 
 def test_reasons_say_of_which_order_they_are() -> None:
     value = shadow_evaluator(judge(always_first), orders="both").evaluate_sync(EXCHANGES[0]).value  # type: ignore[union-attr]
-    assert value.reason == "served shown first: it comes first\nshadow shown first: it comes first"
+    assert value.reason == "served shown first: it comes first; shadow shown first: it comes first"
 
 
 def test_what_both_calls_cost_adds_up() -> None:

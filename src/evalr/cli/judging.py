@@ -33,7 +33,7 @@ from evalr.quoting import quoted, safe_text
 from evalr.reports.fitting import padded, wrapped
 from evalr.reports.report import Report
 from evalr.runs import Budget, Journal, ProgressLine, RunSummary, evaluate_all_sync
-from evalr.runs.account import cost_words
+from evalr.runs.budget import dollars
 from evalr.runs.outlook import Outlook, outlook
 from evalr.verdicts import Failure, Result
 
@@ -416,7 +416,7 @@ def bound_words(budget: Budget | None) -> str:
     """What it may cost at most."""
     if budget is None:
         return ""
-    bounds = [] if budget.cost is None else [cost_words(budget.cost, 0, 0)]
+    bounds = [] if budget.cost is None else [dollars(budget.cost)]
     bounds += [] if budget.calls is None else [count_words(budget.calls, "call")]
     return f" (at most {' and '.join(bounds)})"
 

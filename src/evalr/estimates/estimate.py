@@ -177,12 +177,16 @@ class Estimate(Plotted):
         return display.shown(display.table("", self.level, [display.line(title, self)]))
 
 
-def number_line(name: str, estimate: Estimate) -> str:
-    """The number and its interval under a name, with the interval's level where that is not 95%."""
+def leveled_interval(estimate: Estimate) -> str:
+    """The interval, with its level where that is not 95%; empty where there is none."""
     interval = interval_words(estimate.low, estimate.high, estimate.unit)
-    if interval and estimate.level != USUAL_LEVEL:
-        interval += f" at {100 * estimate.level:g}%"
-    return " ".join(word for word in (name, value_words(estimate.value, estimate.unit), interval) if word)
+    return f"{interval} at {100 * estimate.level:g}%" if interval and estimate.level != USUAL_LEVEL else interval
+
+
+def number_line(name: str, estimate: Estimate) -> str:
+    """The number and its interval under a name."""
+    parts = (name, value_words(estimate.value, estimate.unit), leveled_interval(estimate))
+    return " ".join(word for word in parts if word)
 
 
 class Groups(Plotted, Mapping[str | None, Estimate]):

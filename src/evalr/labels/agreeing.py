@@ -35,11 +35,11 @@ from evalr.labels.numbers import (
     share_part,
     version_words,
 )
-from evalr.labels.pairs import NO_VERDICT_WORDS, Exclude, Pairs, pair
+from evalr.labels.pairs import Exclude, Pairs, pair
 from evalr.labels.people import Labels
 from evalr.quoting import safe_text
 from evalr.summaries.keys import Key
-from evalr.verdicts import Duplicates, Result, Verdict
+from evalr.verdicts import NO_VERDICT_WORDS, Duplicates, Result, Verdict
 
 MOST_STEPS = 101
 """Of a scale, as many as 0 to 100 has; coefficients take the cube of it."""

@@ -25,11 +25,11 @@ from evalr.labels.numbers import (
     share_part,
     version_words,
 )
-from evalr.labels.pairs import EXCLUDED_WORDS, NO_VERDICT_WORDS, Exclude, Pairs, pair
+from evalr.labels.pairs import EXCLUDED_WORDS, Exclude, Pairs, pair
 from evalr.labels.people import Labels
 from evalr.quoting import safe_text
 from evalr.summaries.keys import Key
-from evalr.verdicts import Duplicates, Result, Verdict
+from evalr.verdicts import NO_VERDICT_WORDS, Duplicates, Result, Verdict
 
 if TYPE_CHECKING:
     from pandas import DataFrame

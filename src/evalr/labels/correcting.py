@@ -16,14 +16,14 @@ from evalr.estimates.sample_ratio import coverage_by_arm
 from evalr.estimates.words import Unit, choice_words, count_words, value_words
 from evalr.labels.correction import Corrected, CorrectionMethod, LabelsAre
 from evalr.labels.numbers import Account, Asked, Cluster, clustered_by, estimate_of, version_words
-from evalr.labels.pairs import NO_VERDICT_WORDS, Exclude, Judged, Pairs, pair
+from evalr.labels.pairs import Exclude, Judged, Pairs, pair
 from evalr.labels.people import Labels
 from evalr.quoting import safe_text
 from evalr.summaries import Mean, Rate
 from evalr.summaries.keys import Key
 from evalr.summaries.summary import PENDING, UNKNOWN
 from evalr.tallies.moments import Moments, exact
-from evalr.verdicts import Duplicates, Result, Verdict, about_of
+from evalr.verdicts import NO_VERDICT_WORDS, Duplicates, Result, Verdict, about_of
 
 Share = tuple[int, int]
 """How many, and of how many."""
@@ -170,8 +170,10 @@ def _read(summary: Rate[Any] | Mean[Any], pairs: Pairs) -> _Rows:
         raise InputError(f"summary {summary.name!r} reads {summary.of.__name__}, not {pairs.verdict_type.__name__}")
     weights = {1 if about is None or about.weight is None else about.weight for about in _abouts(pairs.judged)}
     if len(weights) > 1:
-        raise InputError("results stand for different numbers of inputs (weight), which no correction takes into "
-                         "account: correct each stratum by itself")  # fmt: skip
+        raise InputError(
+            "results stand for different numbers of inputs (weight), which no correction takes into account: correct "
+            "each stratum by itself"
+        )
     rows = _Rows([], Counter(pairs.trained_on), 0, Counter())
     unknown = 0
     for each in pairs.judged:

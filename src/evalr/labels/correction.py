@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalr.estimates import display
-from evalr.estimates.estimate import USUAL_LEVEL, Estimate, Groups, Status, frame
-from evalr.estimates.words import count_words, interval_words, method_words, value_words
+from evalr.estimates.estimate import Estimate, Groups, Status, frame, number_line
+from evalr.estimates.words import count_words, method_words, value_words
 from evalr.quoting import safe_text
 
 if TYPE_CHECKING:
@@ -68,8 +68,8 @@ class Corrected:
 
     def __str__(self) -> str:
         """One line to paste."""
-        beside = [_number("labels alone", self.labels_only), _number("judge alone", self.judge_only)]
-        return " · ".join([_number(f"{safe_text(self.name)} corrected", self.estimate), *beside, *self.beside()])
+        beside = [number_line("labels alone", self.labels_only), number_line("judge alone", self.judge_only)]
+        return " · ".join([number_line(f"{safe_text(self.name)} corrected", self.estimate), *beside, *self.beside()])
 
     def beside(self) -> list[str]:
         """What stands beside the numbers: the reason, counts, what was left out, flags and the method."""
@@ -120,10 +120,3 @@ class Corrected:
         ]
         table = display.table("source", self.estimate.level, rows, caption=f"{self.name}, corrected")
         return display.shown(table, *map(display.paragraph, self.beside()))
-
-
-def _number(name: str, estimate: Estimate) -> str:
-    interval = interval_words(estimate.low, estimate.high, estimate.unit)
-    if interval and estimate.level != USUAL_LEVEL:
-        interval += f" at {100 * estimate.level:g}%"
-    return " ".join(word for word in (name, value_words(estimate.value, estimate.unit), interval) if word)

@@ -340,6 +340,20 @@ def append(
     return merged
 
 
+def checked_dataset(given: object) -> Dataset[Any]:
+    """The dataset itself.
+
+    Raises:
+        InputError: it is none.
+    """
+    if not isinstance(given, Dataset):
+        raise InputError(
+            f"labels are a dataset here, not a {safe_text(type(given).__name__)}: pass Dataset(name, examples), where "
+            "each Example(input, expected=value) holds what a person says of an input"
+        )
+    return given
+
+
 def _mark(content: bytes) -> bytes:
     return blake2b(content, digest_size=20).digest()
 

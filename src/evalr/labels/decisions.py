@@ -7,15 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple
 
 from pydantic import ValidationError
 
 from evalr.background import run_sync
 from evalr.errors import InputError, error_words
 from evalr.estimates.words import choice_words, count_words
+from evalr.evaluators import I
 from evalr.input_fields import without_lone_surrogates
-from evalr.inputs import Input, Transcript
+from evalr.inputs import Transcript
 from evalr.labels.classifiers import (
     Answer,
     Classifier,
@@ -33,8 +34,6 @@ from evalr.measures.measure import default_name
 from evalr.plain import canonical_text
 from evalr.quoting import quoted, safe_text
 from evalr.verdicts import TRAINED_ON, Failure, HandOff, Result, V, Verdict
-
-I = TypeVar("I", bound=Input)  # noqa: E741
 
 BATCH = 256
 """Texts that a classifier is given at once."""

@@ -12,16 +12,10 @@ from evalr.errors import InputError
 from evalr.input_fields import Attributes, Name, Text
 from evalr.inputs import About, Input
 from evalr.quoting import safe_text
-from evalr.verdicts import V_co, Verdict
-
-PEOPLE = "people"
-"""Who gave a label, as its verdict says it."""
+from evalr.verdicts import LABELLED_BY, PEOPLE, V_co, Verdict
 
 GROUP = "group"
 """The attribute that holds an example's group in what its results are about."""
-
-LABELLED_BY = "labelled_by"
-"""The attribute of a label that names its author."""
 
 _name: TypeAdapter[str] = TypeAdapter(Name)
 _text: TypeAdapter[str | None] = TypeAdapter(Text | None)

@@ -8,8 +8,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalr.estimates import display
-from evalr.estimates.estimate import USUAL_LEVEL, Estimate, frame
-from evalr.estimates.words import count_words, interval_words, value_words
+from evalr.estimates.estimate import Estimate, frame, leveled_interval
+from evalr.estimates.words import choice_words, count_words, value_words
 from evalr.quoting import safe_text
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ class FieldAgreement(Mapping[str, Estimate]):
     confusion: Mapping[tuple[Any, Any], int]
 
     def __getitem__(self, name: str) -> Estimate:
+        if name not in self.estimates:
+            raise KeyError(f"no number is named {name!r}; {choice_words(str(name), self.estimates)}")
         return self.estimates[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -122,6 +124,8 @@ class Agreement(Mapping[str, FieldAgreement]):
     trained_on: int = 0
 
     def __getitem__(self, name: str) -> FieldAgreement:
+        if name not in self.fields:
+            raise KeyError(f"no field that was compared is named {name!r}; {choice_words(str(name), self.fields)}")
         return self.fields[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -201,10 +205,8 @@ class Agreement(Mapping[str, FieldAgreement]):
 
 def _cells(estimate: Estimate) -> tuple[str, str, str]:
     """Value, interval, and what stands beside them but for what is left out, which is said once for all numbers."""
-    interval = interval_words(estimate.low, estimate.high, estimate.unit)
-    if interval and estimate.level != USUAL_LEVEL:
-        interval += f" at {100 * estimate.level:g}%"
-    return value_words(estimate.value, estimate.unit), interval, " · ".join(replace(estimate, left_out={}).notes())
+    notes = " · ".join(replace(estimate, left_out={}).notes())
+    return value_words(estimate.value, estimate.unit), leveled_interval(estimate), notes
 
 
 def plain_value(value: Any) -> Any:

@@ -21,7 +21,7 @@ from evalr.estimates.rate import clopper_pearson, rate_interval
 from evalr.estimates.words import choice_words, count_words, share_digits
 from evalr.inputs import About
 from evalr.labels.classifiers import Answer, label_of, mark, text_mark
-from evalr.labels.datasets import Dataset
+from evalr.labels.datasets import Dataset, checked_dataset
 from evalr.labels.decision_fit import DecisionFit, Threshold
 from evalr.labels.decisions import BATCH, Answers, DecisionEvaluator
 from evalr.labels.examples import GROUP, Example
@@ -404,6 +404,7 @@ def _kept(
     decision: DecisionEvaluator[Any, Any], dataset: Dataset[Any], exclude: Iterable[Example[Any]]
 ) -> tuple[list[Example[Any]], Counter[str]]:
     """The labelled examples that nothing has been fitted to, and how many others there are, by reason."""
+    checked_dataset(dataset)
     if dataset.verdict_type is None or not issubclass(dataset.verdict_type, decision.verdict_type):
         found = "none" if dataset.verdict_type is None else dataset.verdict_type.__name__
         raise InputError(

@@ -13,7 +13,7 @@ from evalr.errors import DatasetError, InputError, MissingExtraError
 from evalr.estimates.words import choice_words, count_words
 from evalr.inputs import Input
 from evalr.labels.classifiers import ReadText, decidable, label_of, mark, text_mark, transcript_text
-from evalr.labels.datasets import Dataset
+from evalr.labels.datasets import Dataset, checked_dataset
 from evalr.labels.decision_fit import json_file
 from evalr.labels.decisions import DecisionEvaluator
 from evalr.labels.files import Place, locked, real_path, replace_lines
@@ -330,7 +330,7 @@ def train_decision(
         InputError: the dataset has no labels, those of a field are all the same, or an option cannot be used.
         MissingExtraError: scikit-learn is not installed.
     """
-    verdict_type = dataset.verdict_type
+    verdict_type = checked_dataset(dataset).verdict_type
     if verdict_type is None:
         raise InputError(f"dataset {quoted(dataset.name)} has no labels to learn from")
     can = decidable(verdict_type)

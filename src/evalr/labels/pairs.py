@@ -17,6 +17,7 @@ from evalr.quoting import quoted, safe_text
 from evalr.summaries.keys import Key, cluster_reader
 from evalr.verdicts import (
     NO_VERDICT,
+    NO_VERDICT_WORDS,
     Duplicates,
     Result,
     Verdict,
@@ -31,8 +32,6 @@ Exclude = Dataset[Any] | Iterable[OfSubject | str]
 
 TRAINED_ON_WORDS = "trained on"
 EXCLUDED_WORDS = "excluded"
-
-NO_VERDICT_WORDS = {"failed": "failed", "skipped": "skipped", "handed_off": "handed off"}
 
 
 class Judged(NamedTuple):

@@ -12,7 +12,7 @@ from evalr.errors import InputError
 from evalr.estimates import display
 from evalr.estimates.words import choice_words, count_words
 from evalr.fields import verdict_fields
-from evalr.labels.datasets import Dataset
+from evalr.labels.datasets import Dataset, checked_dataset
 from evalr.labels.examples import Example
 from evalr.quoting import quoted, safe_text
 from evalr.verdicts import V
@@ -104,6 +104,7 @@ def split(
     Raises:
         InputError: the shares are not above 0 or do not sum to 1, or an option cannot be used.
     """
+    checked_dataset(dataset)
     _check_parts(parts)
     units = _units(dataset, by)
     if stratify is None:

@@ -17,10 +17,11 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from evalr.inputs import About
 from evalr.logs.finding import GZIP, HEAD
 from evalr.logs.lines import LINE_LIMIT
-from evalr.logs.results import ResultLine, measure_of
-from evalr.verdicts import Result
+from evalr.logs.results import AboutLine, ResultLine, measure_of
+from evalr.verdicts import LABELLED_BY, PEOPLE, Result
 
 SUPERSEDED = "superseded"
 
@@ -31,13 +32,21 @@ _RESULT = (b'"evaluator"', _MARK)
 def result_key(measure: str, result: Result[Any]) -> tuple[Hashable, ...] | None:
     """What there is one result for: a subject, a measure, an evaluator, its version and which time it was asked.
 
+    Of people, there is one for each who said something.
+
     None where the result is about nothing that has a name. No name is empty.
     """
     about = result.about
     if about is None or about.subject is None:
         return None
-    named = (*about.subject, measure, result.evaluator, result.version or "1")
-    return (*(part or "" for part in named), about.repeat or 0)
+    return _spelled(about, measure, result)
+
+
+def _spelled(about: About | AboutLine, measure: str, result: Result[Any] | ResultLine) -> tuple[Hashable, ...]:
+    author = (about.attributes or {}).get(LABELLED_BY) if result.evaluator == PEOPLE else None
+    subject = (about.kind, about.user, about.session, about.id)
+    named = (*subject, measure, result.evaluator, result.version or "1", author)
+    return (*(part if isinstance(part, str) else "" for part in named), about.repeat or 0)
 
 
 def last_of_each(path: Path) -> dict[Hashable, int]:
@@ -97,5 +106,4 @@ def _key(line: bytes) -> Hashable | None:
     measure, about = measure_of(read), read.about
     if measure is None or about is None or about.id is None:
         return None
-    named = (about.kind, about.user, about.session, about.id, measure, read.evaluator, read.version or "1")
-    return (*(part or "" for part in named), about.repeat or 0)
+    return _spelled(about, measure, read)

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from evalr.background import run_sync
 from evalr.errors import InputError, error_words
-from evalr.evaluators import Evaluator, calls_of
+from evalr.evaluators import Evaluator, calls_of, known_total
 from evalr.input_fields import without_lone_surrogates
 from evalr.inputs import Exchange, Pair, Side
 from evalr.measures.shadow import Preference, ShadowWin, Winner
@@ -118,8 +118,8 @@ class ShadowEvaluator:
             "evaluator": self.name,
             "version": self.version,
             "about": given.about(),
-            "latency": _total([each.result.latency for each in asked]),
-            "cost": _total([each.result.cost for each in asked]),
+            "latency": known_total([each.result.latency for each in asked]),
+            "cost": known_total([each.result.cost for each in asked]),
             "as_of": asked[-1].result.as_of,
         }
         result = _combined(asked, {"longer": longer, "treatment": treatment}, stamp)
@@ -243,7 +243,7 @@ def _in_both(found: list[tuple[Side, Verdict[Preference]]]) -> dict[str, Any]:
         "significant": agreed and all(verdict.value.significant for _, verdict in found),
         "when_served_first": winners["served"],
         "when_shadow_first": winners["shadow"],
-        "reason": "\n".join(reasons) or None,
+        "reason": "; ".join(reasons) or None,
     }
 
 
@@ -258,9 +258,3 @@ def _confidence(verdicts: list[Verdict[Preference]]) -> dict[str, float] | None:
     said = [verdict.confidence or {} for verdict in verdicts]
     shared = {name: min(each[name] for each in said) for name in said[0] if all(name in each for each in said)}
     return {_OF_WINNER.get(name, name): value for name, value in shared.items()} or None
-
-
-def _total(amounts: list[float | None]) -> float | None:
-    """The sum, or None as soon as one amount is unknown: an unknown cost is not 0."""
-    known = [amount for amount in amounts if amount is not None]
-    return sum(known) if len(known) == len(amounts) else None

@@ -14,12 +14,10 @@ from evalr.input_fields import EARLIEST
 from evalr.inputs import About, Exchange, Subject
 from evalr.measures.shadow import ShadowWin
 from evalr.quoting import safe_text
-from evalr.verdicts import Duplicates, Result, Verdict, describe, one_per_subject
+from evalr.verdicts import NO_VERDICT_WORDS, Duplicates, Result, Verdict, describe, one_per_subject
 
 _LONGEST = 2_000
 """Characters of a text that are shown; `to_dicts` has them all."""
-
-_NO_VERDICT = {"failed": "failed", "skipped": "skipped", "handed_off": "handed off"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +151,7 @@ def _listed(
     left_out: Counter[str] = Counter()
     for result in one_per_subject(results, duplicates=duplicates):
         if not isinstance(result, Verdict):
-            left_out[_NO_VERDICT[result.status]] += 1
+            left_out[NO_VERDICT_WORDS[result.status]] += 1
             continue
         reason = leaves_out(result.value)
         exchange = texts.get(_about(result).subject)

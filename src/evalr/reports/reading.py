@@ -11,6 +11,7 @@ from evalr.errors import InputError, error_words
 from evalr.evaluators import FunctionEvaluator
 from evalr.inputs import About, Input
 from evalr.logs.log import Item, Log, Stored
+from evalr.logs.superseding import result_key
 from evalr.measures.measure import Measure
 from evalr.reports.lane import Lane, without
 from evalr.summaries import Key
@@ -339,12 +340,7 @@ class Reading:
 
 
 def _identity(item: Item) -> Hashable:
-    if isinstance(item, Input):
-        return item.about().subject
-    about, result = item.result.about, item.result
-    subject = None if about is None else about.subject
-    repeat = None if about is None else about.repeat
-    return None if subject is None else (subject, repeat, item.measure, result.evaluator, result.version)
+    return item.about().subject if isinstance(item, Input) else result_key(item.measure, item.result)
 
 
 def share_read(log: Log | None) -> float | None:

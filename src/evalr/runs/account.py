@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from evalr.estimates import display
 from evalr.estimates.words import duration_words
+from evalr.runs.budget import dollars
 from evalr.verdicts import Failure, HandOff, Skip, Verdict
 
 _NAMES = {
@@ -116,7 +117,7 @@ class RunSummary:
 
 def cost_words(cost: float, unknown: int, calls: int) -> str:
     """A sum of costs of which some may be unknown: an unknown cost is not 0."""
-    amount = f"${cost:,.2f}" if cost >= 1 or cost == 0 else f"${cost:,.4f}"
+    amount = dollars(cost)
     if not unknown:
         return amount
     return f"≥ {amount}" if cost or unknown < calls else "cost unknown"

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from asyncio import Future
 
 
+def dollars(cost: float) -> str:
+    """`$1.20`, and four digits of what is less than a dollar."""
+    return f"${cost:,.2f}" if cost >= 1 or cost == 0 else f"${cost:,.4f}"
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """What one run may spend. What it leaves undone, a later run with a budget of its own takes up.
@@ -88,7 +93,7 @@ class Ledger:
             most = self._most_cost * (1 + 1e-12)
             over = committed >= self._most_cost if not aside else committed + calls * aside > most
             if over:
-                return self._cost_words(self._most_cost)
+                return f"budget of {dollars(self._most_cost)} used up"
         self._calls += calls
         self._in_flight += calls
         return None
@@ -97,10 +102,7 @@ class Ledger:
         """The name of the budget that calls in flight have used up since something was set aside, if they have."""
         if self._most_cost is None or self._ceiling is not None or self._spent < self._most_cost:
             return None
-        return self._cost_words(self._most_cost)
-
-    def _cost_words(self, cost: float) -> str:
-        return f"budget of ${cost:,.2f} used up"
+        return f"budget of {dollars(self._most_cost)} used up"
 
     def settle(self, cost: float | None, calls: int = 1) -> None:
         """Calls are back, and have cost that in all. An unknown cost counts as the ceiling, where there is one."""

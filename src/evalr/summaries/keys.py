@@ -11,7 +11,7 @@ from evalr.errors import InputError
 from evalr.inputs import About
 from evalr.quoting import safe_text
 from evalr.tallies.moments import Exact
-from evalr.verdicts import describe
+from evalr.verdicts import LABELLED_BY, describe
 
 Key = str | Callable[[About], str | Sequence[str] | None]
 """What to group or cluster by: "user", "session", "arm", "kind", an attribute's name, or a function of `About`."""
@@ -115,12 +115,13 @@ def _default_cluster(about: About, result: object) -> Hashable:
 def _parent_or_itself(about: About, result: object) -> Hashable:
     if about.session is not None:
         return (about.session,)
-    # Several verdicts on one input are no more independent than those on the parts of one session.
-    return None if about.repeat is None or about.id is None else ("repeated", *(about.subject or ()))
+    return _itself(about, result)
 
 
 def _itself(about: About, result: object) -> Hashable:
-    return None if about.repeat is None or about.id is None else ("repeated", *(about.subject or ()))
+    # Several verdicts on one input are no more independent than those on the parts of one session.
+    several = about.repeat is not None or LABELLED_BY in (about.attributes or ())
+    return ("repeated", *(about.subject or ())) if several and about.id is not None else None
 
 
 def cluster_kinds(keys: Iterable[Hashable], own: int) -> Counter[str]:

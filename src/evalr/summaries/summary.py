@@ -25,7 +25,7 @@ from evalr.tallies.fingerprint import fingerprint
 from evalr.tallies.moments import Exact, exact
 from evalr.tallies.numbering import Clusters
 from evalr.tallies.tally import Entry, Tally
-from evalr.verdicts import NO_VERDICT, Duplicates, Result, V, Verdict, about_of, one_per_subject
+from evalr.verdicts import NO_VERDICT, NO_VERDICT_WORDS, Duplicates, Result, V, Verdict, about_of, one_per_subject
 
 if TYPE_CHECKING:
     from evalr.estimates.lift import Lift
@@ -36,8 +36,7 @@ PENDING = "pending"
 UNKNOWN = "unknown"
 LOW_CONFIDENCE_UNDER = 30
 
-_NO_VERDICT_WORDS = {"failed": "failed", "skipped": "skipped", "handed_off": "handed off"}
-_COULD_COUNT = {PENDING, UNKNOWN, *_NO_VERDICT_WORDS.values()}
+_COULD_COUNT = {PENDING, UNKNOWN, *NO_VERDICT_WORDS.values()}
 """What is left out for these reasons could have counted either way, and widens the bounds."""
 
 _NOBODY = About("value")
@@ -389,7 +388,7 @@ class Summary(ABC, Generic[V]):
     def _count(self, entry: Entry[Any], result: Result[V] | V, sampling_weight: float | None, place: Place) -> None:
         entry.results += 1
         if isinstance(result, NO_VERDICT):
-            self._put_no_verdict(entry, _NO_VERDICT_WORDS[result.status], place)
+            self._put_no_verdict(entry, NO_VERDICT_WORDS[result.status], place)
             return
         value: Any = result
         if isinstance(result, Verdict):

@@ -64,6 +64,10 @@ def _success(definition: str) -> str:
 
 
 def _tools(tools: Mapping[str, str]) -> str | None:
+    if not isinstance(tools, Mapping):
+        raise InputError(
+            f'tools is a {type(tools).__name__}: pass names and descriptions, {{"search": "Finds orders"}}'
+        )
     if not tools:
         return None
     lines = [f"- {name}: {description}" for name, description in tools.items()]
