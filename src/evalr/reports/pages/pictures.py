@@ -123,9 +123,8 @@ def spark(
             around = [place(i, highs[i] or 0.0) for i in edge] + [place(i, lows[i] or 0.0) for i in reversed(edge)]
             parts.append(f'<path class="f-c0" opacity="0.2" d="M{"L".join(around)}Z"/>' if len(edge) > 1 else "")
         line = "L".join(place(i, values[i] or 0.0) for i in run)
-        parts.append(
-            f'<path class="s-c0" fill="none" stroke-width="1.5" stroke-linecap="round" d="M{line}{"h0" if len(run) == 1 else ""}"/>'
-        )
+        line += "h0" if len(run) == 1 else ""  # a dot
+        parts.append(f'<path class="s-c0" fill="none" stroke-width="1.5" stroke-linecap="round" d="M{line}"/>')
     last = max(i for i, each in enumerate(values) if each is not None)
     x, y = place(last, values[last] or 0.0).split(",")
     parts.append(f'<circle class="f-c0" cx="{x}" cy="{y}" r="2.2"/>')
