@@ -5,21 +5,12 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from evalr.cli.judging import (
-    HOPELESS,
-    Asked,
-    asked_budget,
-    bound_words,
-    kept_lines,
-    opened,
-    places,
-    price_words,
-    refuse_hopeless,
-)
+from evalr.cli.judging import Asked, asked_budget, bound_words, named_lines, price_words, priced
+from evalr.cli.kept import keep_results, opened, places
 from evalr.cli.owners import owned_log
 from evalr.cli.settings import read_settings
 from evalr.errors import InputError
@@ -27,19 +18,18 @@ from evalr.estimates.words import choice_words, count_words
 from evalr.evaluators import Evaluator
 from evalr.fields import verdict_fields
 from evalr.inputs import Input, utc_now
-from evalr.logs import Stored, find_reader, to_line
+from evalr.logs import find_reader
 from evalr.logs.log import reader_settings
 from evalr.measures.ready_judges import GROUP, ReadyJudge, judged_measures
 from evalr.plain import value_fields
 from evalr.plugins import load_plugins
 from evalr.quoting import safe_text
-from evalr.reports.fitting import padded, wrapped
 from evalr.reports.report import Report
 from evalr.runs import Budget, Family, Grades, ProgressLine, RegenerationStatus
 from evalr.runs.graded_logs import GradedLog
 from evalr.runs.outlook import Outlook, outlook
 from evalr.runs.reasons import reason_of
-from evalr.verdicts import Failure, Result, Skip, Verdict
+from evalr.verdicts import Result, Skip, Verdict
 
 What = Literal["session", "period", "due"]
 
@@ -106,7 +96,7 @@ def planned_grading(asked: Asked) -> GradingPlan:
         raise InputError("--again is for --session, or a period: what is due has not been judged")
     if what == "session" and asked.out is not None:
         raise InputError("--out is for the results of a period, or of what is due; --json prints a session's grades")
-    journal, out = places(replace(asked, measure=OUT))
+    journal, out = places(asked.log, OUT, journal=asked.journal, out=asked.out)
     families = log.judges(evaluators, sampled=what == "due")
     ahead: dict[str, Outlook] = {}
     nothing: dict[str, Counter[str]] = {name: Counter() for name in families}
@@ -116,12 +106,6 @@ def planned_grading(asked: Asked) -> GradingPlan:
             # A grade on demand is served for a day only: what the journal has may be asked again.
             known = None if what == "session" or asked.again else book
             ahead[name] = outlook(family.evaluators, parts, journal=known)  # type: ignore[arg-type]  # one in each
-    dearest = _together(ahead).dearest
-    if asked.budget is not None and dearest is None and any(each.left for each in ahead.values()):
-        raise InputError(
-            f"--budget needs a price, and none is known of {asked.lm!r}: bound the calls instead, as in --calls 500"
-        )
-    budget = asked_budget(asked)
     return GradingPlan(
         asked=asked,
         what=what,
@@ -129,7 +113,7 @@ def planned_grading(asked: Asked) -> GradingPlan:
         evaluators=evaluators,
         ahead=ahead,
         nothing=nothing,
-        budget=budget if asked.budget is None else Budget(calls=asked.calls, cost=asked.budget, ceiling=dearest),
+        budget=priced(asked_budget(asked), _together(ahead), asked.lm or ""),
         journal=journal,
         out=out,
         limit=log.concurrency if asked.limit is None else asked.limit,
@@ -230,16 +214,7 @@ def graded_log(plan: GradingPlan) -> RegenerationStatus:
     else:
         run = plan.log.catch_up_sync(plan.evaluators, now=asked.now or utc_now, **options)
     measures = {judge.name: name for name, judge in plan.evaluators.items()}
-    first: Failure | None = None
-    with kept_lines(plan.out) as keep, run:
-        for result in run:
-            keep(to_line(Stored(measures[result.evaluator or ""], result)))
-            if isinstance(result, Failure):
-                first = first or result
-                if run.summary.failed >= HOPELESS:
-                    refuse_hopeless(run.summary, first)
-        if first is not None:
-            refuse_hopeless(run.summary, first)
+    keep_results(run, plan.out, lambda result: measures[result.evaluator or ""])
     return run.status
 
 
@@ -295,11 +270,7 @@ def account_lines(plan: GradingPlan, status: RegenerationStatus | None, width: i
     if plan.journal.exists():
         journal = shlex.quote(safe_text(str(plan.journal), longest=1_000))
         entries.append(("journal", f"{journal}; nothing was written to the log"))
-    return [
-        line
-        for name, text in entries
-        for line in wrapped(safe_text(text, longest=2_000), width, first=padded(name, 13), rest=" " * 13)
-    ]
+    return named_lines(entries, width)
 
 
 def grading_dict(plan: GradingPlan, status: RegenerationStatus | None) -> dict[str, Any]:

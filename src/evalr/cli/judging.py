@@ -1,22 +1,18 @@
-"""`evalr judge`: what it would come to, the question whether to go on, the run, and where its results are kept."""
+"""`evalr judge`: what it would come to, the question whether to go on, the run, and the account of it."""
 
 from __future__ import annotations
 
-import json
-import os
 import shlex
-import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from math import inf
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 from evalr.cli.judged_inputs import LogInputs, drawn_whole, read_sample, sampled_inputs
+from evalr.cli.kept import keep_results, opened, places
 from evalr.cli.owners import owned_log
 from evalr.cli.progress import shown_progress
 from evalr.cli.settings import read_settings
@@ -24,7 +20,7 @@ from evalr.errors import InputError, PluginError
 from evalr.estimates.words import choice_words, count_words, plural
 from evalr.evaluators import Evaluator
 from evalr.inputs import Input, resolve_now, utc_now
-from evalr.logs import Stored, find_reader, to_line
+from evalr.logs import find_reader
 from evalr.logs.finding import scheme_of
 from evalr.logs.log import reader_settings
 from evalr.measures.measure import Measure, installed_measures
@@ -32,13 +28,9 @@ from evalr.measures.ready_judges import ReadyJudge, judged_measures, ready_judge
 from evalr.quoting import quoted, safe_text
 from evalr.reports.fitting import padded, wrapped
 from evalr.reports.report import Report
-from evalr.runs import Budget, Journal, ProgressLine, RunSummary, evaluate_all_sync
+from evalr.runs import Budget, ProgressLine, RunSummary, evaluate_all_sync
 from evalr.runs.budget import dollars
 from evalr.runs.outlook import Outlook, outlook
-from evalr.verdicts import Failure, Result
-
-HOPELESS = 10
-"""So many failures, and nothing else, are enough to see that a key or a model's name is wrong."""
 
 CENT = 0.01
 """No estimate is better than that, and nobody wants to know."""
@@ -122,7 +114,7 @@ def planned(asked: Asked) -> Plan:
     reader = find_reader(asked.log, kind=asked.kind)
     size = None if asked.sample is None else read_sample(asked.sample)
     budget = asked_budget(asked)
-    journal, out = places(asked)
+    journal, out = places(asked.log, measure.name, journal=asked.journal, out=asked.out)
     ready = ready_judge(measure.name)
     own = reader_settings(reader)
     given = read_settings(asked.settings, {**own, **ready.settings})
@@ -145,13 +137,6 @@ def planned(asked: Asked) -> Plan:
         ahead = outlook(evaluator, chosen, journal=book)
     inputs.progress = None
     _refuse_nothing(inputs)
-    if asked.budget is not None and ahead.left:
-        if ahead.dearest is None:
-            raise InputError(
-                f"--budget needs a price, and none is known of {who!r}: bound the calls instead, as in --calls 500"
-            )
-        # So that a call whose cost remains unknown counts as dear rather than free.
-        budget = Budget(calls=asked.calls, cost=asked.budget, ceiling=ahead.dearest)
     return Plan(
         by=who,
         lm=asked.lm,
@@ -162,7 +147,7 @@ def planned(asked: Asked) -> Plan:
         chosen=chosen,
         sampled=size is not None,
         outlook=ahead,
-        budget=budget,
+        budget=priced(budget, ahead, who),
         journal=journal,
         out=out,
         now=asked.now,
@@ -202,23 +187,8 @@ def judged(plan: Plan, *, limit: int) -> RunSummary:
         progress=ProgressLine(),
         total=plan.outlook.inputs,
     )
-    first: Failure | None = None
-    with kept_lines(plan.out) as keep, run:
-        for result in run:
-            keep(result_line(plan, result))
-            if isinstance(result, Failure):
-                first = first or result
-                if run.summary.failed >= HOPELESS:
-                    refuse_hopeless(run.summary, first)
-        summary = run.summary
-        if first is not None:
-            refuse_hopeless(summary, first)
-    return summary
-
-
-def result_line(plan: Plan, result: Result[Any]) -> str:
-    """A result as a line of a log."""
-    return to_line(Stored(plan.measure.name, result))
+    keep_results(run, plan.out, lambda result: plan.measure.name)
+    return run.summary
 
 
 def report_of(plan: Plan) -> Report:
@@ -317,87 +287,19 @@ def asked_budget(asked: Asked) -> Budget | None:
     return Budget(calls=asked.calls, cost=asked.budget)
 
 
-def refuse_hopeless(summary: RunSummary, first: Failure) -> None:
-    """End a run of which nothing came but failures: a wrong key fails as often as it is used."""
-    if summary.results > summary.failed:
-        return
-    raise InputError(
-        f"no verdict: all of the first {count_words(summary.failed, 'answer')} failed, as in: "
-        f"{safe_text(first.error, longest=500)}; what failed is asked again by the same command"
-    )
+def priced(budget: Budget | None, ahead: Outlook, who: str) -> Budget | None:
+    """The budget, which counts a call whose cost remains unknown as the dearest one that is expected, rather than free.
 
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Where it is kept
-# ---------------------------------------------------------------------------------------------------------------------
-
-
-def places(asked: Asked) -> tuple[Path, Path]:
-    """The journal and the file of results: in the current folder, unless named, and never in the log."""
-    scheme = scheme_of(asked.log)
-    log = Path(scheme or asked.log)  # the rest of an address may hold a password
-    name = log.resolve().name
-    stem = name if log.is_dir() else Path(name.removesuffix(".gz")).stem
-    journal = Path(f"{stem}.judged.db" if asked.journal is None else asked.journal)
-    out = Path(f"{stem}.{asked.measure}.jsonl" if asked.out is None else asked.out)
-    for option, path in (("--journal", journal), ("--out", out)):
-        place, source = path.resolve(), log.resolve()
-        # SQLite takes what has these names for a part of the database.
-        of_log = {source, *(source.with_name(source.name + end) for end in ("-journal", "-wal", "-shm"))}
-        if place in of_log or (log.is_dir() and source in place.parents):
-            raise InputError(f"{path} would be in the log, which is only read: name another place with {option}")
-        if not os.access(place.parent, os.W_OK):
-            raise InputError(f"{path}: its folder must exist, and be writable; name another place with {option}")
-    if out.resolve() == journal.resolve():
-        raise InputError(f"--journal and --out are both {out}: they are two files")
-    _refuse_other(out)
-    return journal, out
-
-
-def _refuse_other(out: Path) -> None:
-    """A file is replaced only where it holds results."""
-    if not out.exists():
-        return
-    try:
-        with out.open("rb") as file:
-            line = file.readline(1 << 20)
-        record = json.loads(line) if line.strip() else {"type": "result"}
-    except (OSError, ValueError):
-        record = None
-    if not (isinstance(record, dict) and record.get("type") == "result"):
-        raise InputError(f"{out} is already there, and holds no results: name another place with --out")
-
-
-@contextmanager
-def opened(journal: Path) -> Iterator[Journal | None]:
-    """The journal where there is one: it is made only when somebody has said yes."""
-    if not journal.exists():
-        yield None
-        return
-    with Journal(journal) as book:
-        yield book
-
-
-@contextmanager
-def kept_lines(out: Path) -> Iterator[Callable[[str], object]]:
-    """What to call with lines, which are the file's when all is done; what was there before stays until then."""
-    with TemporaryFile("w+", encoding="utf-8") as spool:
-        yield lambda line: spool.write(f"{line}\n")
-        if not spool.tell():
-            return
-        spool.seek(0)
-        place = out.resolve()
-        part = place.with_name(f".{place.name}.{os.getpid()}.part")
-        try:
-            with part.open("w", encoding="utf-8") as file:
-                shutil.copyfileobj(spool, file)
-            part.replace(place)
-        except OSError as error:
-            part.unlink(missing_ok=True)
-            raise InputError(
-                f"{out} cannot be written: {error.strerror or error}; nothing that was judged is lost: run the command "
-                "again with another --out"
-            ) from error
+    Raises:
+        InputError: it is one of dollars, and nobody knows what a call costs.
+    """
+    if budget is None or budget.cost is None or not ahead.left:
+        return budget
+    if ahead.dearest is None:
+        raise InputError(
+            f"--budget needs a price, and none is known of {who!r}: bound the calls instead, as in --calls 500"
+        )
+    return replace(budget, ceiling=ahead.dearest)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -449,6 +351,11 @@ def account_lines(plan: Plan, summary: RunSummary, width: int) -> list[str]:
         entries.append(("results", f"{out}; to see them again: evalr report {out}"))
     if plan.journal.exists():
         entries.append(("journal", f"{journal}; what is in it is not asked again"))
+    return named_lines(entries, width)
+
+
+def named_lines(entries: Iterable[tuple[str, str]], width: int) -> list[str]:
+    """Each text beside its name, wrapped."""
     return [
         line
         for name, text in entries
