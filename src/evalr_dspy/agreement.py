@@ -62,7 +62,7 @@ def agrees(example: Example[Any], result: Result[Any], on: str) -> bool:
 
 def feedback(example: Example[Any], said: dict[str, Any], on: str) -> str:
     """What people said of an example, why, and where the judge said otherwise."""
-    expected = _expected(example)
+    expected = dict(example.expected or ())
     lines = [
         f"People said {on} = {_json(expected[on])}, and so did you."
         if _same(said[on], expected[on])
@@ -75,10 +75,6 @@ def feedback(example: Example[Any], said: dict[str, Any], on: str) -> str:
         if name not in (on, "reason") and value is not None and not _same(said[name], value):
             lines.append(f"You said {name} = {_json(said[name])}, and people said {_json(value)}.")
     return "\n".join(lines)
-
-
-def _expected(example: Example[Any]) -> dict[str, Any]:
-    return dict(example.expected or ())
 
 
 def _same(said: object, expected: object) -> bool:

@@ -31,7 +31,6 @@ CONNECTION = frozenset(
 )
 """Settings of a client that say how a model is reached, and change no answer; some are secret."""
 
-
 PUBLIC = frozenset({"api_base", "api_version", "base_url", "model_list", "rollout_id", "timeout"})
 """Those of them that are no secrets."""
 

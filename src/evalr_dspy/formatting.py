@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
@@ -26,6 +26,9 @@ _LINE_ENDS = re.compile("[\x85\u2028\u2029]")
 
 TRUNCATED = "truncated"
 """The flag of a verdict whose judge was not shown everything."""
+
+
+K = TypeVar("K", int, str)
 
 
 class Shown(NamedTuple):
@@ -92,9 +95,10 @@ def tokens(text: str) -> int:
     return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
 
 
-def shares(needed: Mapping[str, int], budget: int) -> dict[str, int]:
+def shares(needed: Mapping[K, int], budget: int) -> dict[K, int]:
     """What each gets of a budget: all that it needs where there is enough, else no more than any other gets."""
-    left, got = budget, {}
+    left = budget
+    got: dict[K, int] = {}
     for place, (name, need) in enumerate(sorted(needed.items(), key=lambda item: item[1])):
         got[name] = min(need, left // (len(needed) - place))
         left -= got[name]
@@ -161,8 +165,8 @@ def _fitted(lines: _Lines, allowed: int) -> str:
     sizes = [tokens(text) + 1 for text in lines.texts]
     if sum(sizes) <= allowed:
         return "\n".join(lines.texts)
-    kept = shares({str(place): sizes[place] for place in lines.kept}, allowed)
-    chosen = {place: cut(lines.texts[place], kept[str(place)]) for place in lines.kept}
+    kept = shares({place: sizes[place] for place in lines.kept}, allowed)
+    chosen = {place: cut(lines.texts[place], kept[place]) for place in lines.kept}
     left = allowed - sum(kept.values())
     for place in range(len(lines.texts) - 1, -1, -1):
         if place not in chosen and sizes[place] <= left:

@@ -27,8 +27,8 @@ from evalr.quoting import quoted, safe_text
 from evalr.verdicts import TRAINED_ON, Failure, Result, Skip, V, Verdict
 from evalr_dspy import client
 from evalr_dspy.client import Heard, Line
+from evalr_dspy.default_rubric import default_rubric
 from evalr_dspy.formatting import BUDGET, TRUNCATED, Formatter, Shown, own_fields, tokens
-from evalr_dspy.names import default_rubric
 from evalr_dspy.pacing import PACE
 from evalr_dspy.parsing import UnclearAnswerError
 from evalr_dspy.prices import price

@@ -61,7 +61,7 @@ def test_what_has_no_counterpart_is_counted_on_both_sides() -> None:
         "judge@7 beside people · 1 pair",
         "1 labelled, and skipped by the judge",
         "2 results without a label",
-        "2 labelled items without a result; 1 have the id of one, of another kind, user or session",
+        "2 labelled items without a result; 1 with the id of one, of another kind, user or session",
         "1 skipped by people",
     ):
         assert words in printed

@@ -401,5 +401,5 @@ def _label_notes(pairs: Pairs, rows: _Rows) -> list[str]:
     if pairs.excluded.unmatched:
         notes.append(f"{pairs.excluded.unmatched:,} named to be excluded are in neither results nor labels")
     if pairs.near:
-        notes.append(f"{pairs.near:,} labels have the id of a result of another kind, user or session")
+        notes.append(f"{count_words(pairs.near, 'label')} with the id of a result of another kind, user or session")
     return notes

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from evalr.background import run_sync
 from evalr.errors import InputError, error_words
 from evalr.estimates.words import choice_words, count_words
-from evalr.evaluators import I
+from evalr.evaluators import I, known_total
 from evalr.input_fields import without_lone_surrogates
 from evalr.inputs import Transcript
 from evalr.labels.classifiers import (
@@ -178,9 +178,7 @@ class DecisionEvaluator(Generic[I, V]):
     @property
     def cost_per_text(self) -> float | None:
         """US dollars for one input by all its classifiers; None as soon as one does not say."""
-        costs = [getattr(classifier, "cost_per_text", None) for classifier in self.classifiers.values()]
-        known = [float(cost) for cost in costs if cost is not None]
-        return sum(known) if len(known) == len(costs) else None
+        return known_total([getattr(classifier, "cost_per_text", None) for classifier in self.classifiers.values()])
 
     def expected_calls(self, given: I, /) -> int:
         """One of each classifier, but of those that cost nothing."""
@@ -287,22 +285,16 @@ class DecisionEvaluator(Generic[I, V]):
         ]
 
     def _opinion(self, name: str, answer: Answer) -> Opinion:
-        label = quoted(answer.label)
-        if self.fit is not None:
-            threshold = self.fit.threshold(name, answer.label)
-            if threshold is None or threshold.at is None:
-                return Opinion(
-                    answer,
-                    None if threshold is None else threshold.confidence(answer.score),
-                    f"{name}: no score of {label} is known to be right often enough",
-                )
-            doubt = None if answer.score >= threshold.at else f"{name}: the score of {label} is under its threshold"
-            return Opinion(answer, threshold.confidence(answer.score), doubt)
-        at = self.thresholds.get(name)
-        if at is None:
+        fitted = None if self.fit is None else self.fit.threshold(name, answer.label)
+        confidence = None if fitted is None else fitted.confidence(answer.score)
+        at = self.thresholds.get(name) if fitted is None else fitted.at
+        if at is not None:
+            under = f"{name}: the score of {quoted(answer.label)} is under its threshold"
+            return Opinion(answer, confidence, None if answer.score >= at else under)
+        if self.fit is None:
             return Opinion(answer, None, f"{name}: it has no threshold, so fit one to people's labels (fit_thresholds)")
         return Opinion(
-            answer, None, None if answer.score >= at else f"{name}: the score of {label} is under its threshold"
+            answer, confidence, f"{name}: no score of {quoted(answer.label)} is known to be right often enough"
         )
 
     def _result(self, given: I, opinions: Mapping[str, Opinion], latency: float) -> Result[V]:

@@ -164,7 +164,7 @@ class Agreement(Mapping[str, FieldAgreement]):
             if n:
                 notes.append(words.format(count_words(n, "result")))
         if self.unjudged:
-            near = f"; {self.near:,} have the id of one, of another kind, user or session" if self.near else ""
+            near = f"; {self.near:,} with the id of one, of another kind, user or session" if self.near else ""
             notes.append(f"{count_words(self.unjudged, 'labelled item')} without a result{near}")
         notes += [f"{n:,} {why} by people" for why, n in self.unanswered.items()]
         if self.unmatched:

@@ -43,8 +43,7 @@ def fold_impacts(
 ) -> list[Verdict[FoldedImpact]]:
     """One row for each response, or for each learning, in the order in which they first come up.
 
-    The rows say what `response_net_impact` and its like count. A failure or a skip
-    is a use that is not judged.
+    The rows say what `response_net_impact` and its like count. A failure or a skip is a use that is not judged.
 
     Args:
         results: verdicts on `LearningUse`s, failures and skips.

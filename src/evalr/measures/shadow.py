@@ -78,7 +78,7 @@ class ShadowWin(BaseModel):
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _ending(winner: Winner, side: Side | None) -> str:
+def ending_for(winner: Winner, side: Side | None) -> str:
     """How it ended for one side."""
     if winner == "tie":
         return "tie"
@@ -92,7 +92,7 @@ def _treatment_first(verdict: ShadowWin) -> bool | None:
 shadow_wins = Contest(
     "shadow",
     of=ShadowWin,
-    outcome=lambda v: _ending(v.winner, v.treatment),
+    outcome=lambda v: ending_for(v.winner, v.treatment),
     first=_treatment_first,
     view="wins",
     title="shadow wins",
@@ -132,8 +132,8 @@ shadow_consistency = Rate(
 def _slot(verdict: ShadowWin) -> str | None:
     """How it ended for the slot shown first: in both orders, where both were asked, or it is a tie."""
     if verdict.consistent is None:
-        return None if verdict.shown_first is None else _ending(verdict.winner, verdict.shown_first)
-    slots = {_ending(winner, first) for first, winner in _orders(verdict)}
+        return None if verdict.shown_first is None else ending_for(verdict.winner, verdict.shown_first)
+    slots = {ending_for(winner, first) for first, winner in _orders(verdict)}
     return slots.pop() if len(slots) == 1 else "tie"
 
 
@@ -153,7 +153,7 @@ Asked in one order, these are all that are no tie. Asked in both, they are those
 longer_wins = Contest(
     "shadow_longer",
     of=ShadowWin,
-    outcome=lambda v: None if v.longer is None else _ending(v.winner, None if v.longer == "neither" else v.longer),
+    outcome=lambda v: None if v.longer is None else ending_for(v.winner, None if v.longer == "neither" else v.longer),
     leaves_out=lambda v: "of equal length" if v.longer == "neither" else None,
     view="decided",
     title="won by the longer answer",

@@ -12,7 +12,7 @@ from evalr.errors import DuplicateError, InputError
 from evalr.estimates import display
 from evalr.input_fields import EARLIEST
 from evalr.inputs import About, Exchange, Subject
-from evalr.measures.shadow import ShadowWin
+from evalr.measures.shadow import ShadowWin, ending_for
 from evalr.quoting import safe_text
 from evalr.verdicts import NO_VERDICT_WORDS, Duplicates, Result, Verdict, describe, one_per_subject
 
@@ -30,8 +30,7 @@ class Comparison:
     @property
     def outcome(self) -> str:
         """How it ended for the treatment: "win", "tie" or "loss"."""
-        value = self.verdict.value
-        return "tie" if value.winner == "tie" else "win" if value.winner == value.treatment else "loss"
+        return ending_for(self.verdict.value.winner, self.verdict.value.treatment)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in plain types that JSON takes."""
