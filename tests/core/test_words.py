@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalr.estimates.words import (
+    choice_words,
     count_words,
     duration_words,
     interval_words,
@@ -178,3 +179,10 @@ def test_methods_are_named_as_statisticians_do_and_a_new_one_by_its_own_name() -
     assert method_words("wilson/1") == "Wilson"
     assert method_words("wilson-padded-effective-n/1") == "Wilson at the effective n"
     assert method_words("something-else/3") == "something-else"
+
+
+def test_a_name_that_is_none_is_told_which_was_meant() -> None:
+    names = ["completion", "completion_quality", "drop_off"]
+    assert choice_words("completon", names).endswith("did you mean 'completion'?")
+    assert choice_words("quality", names).endswith("did you mean 'completion_quality'?")
+    assert choice_words("of", names) == "there are: completion, completion_quality, drop_off"

@@ -144,7 +144,7 @@ def choice_words(name: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     names = list(known)
-    close = get_close_matches(name, names, n=1)
+    close = get_close_matches(name, names, n=1) or [each for each in names if len(name) > 2 and name in each]
     meant = f"; did you mean {close[0]!r}?" if close else ""
     more = f" and {len(names) - _MOST_CHOICES:,} more" if len(names) > _MOST_CHOICES else ""
     return f"there are: {', '.join(names[:_MOST_CHOICES]) or 'none'}{more}{meant}"
