@@ -197,8 +197,25 @@ class Run:
             clock(self._now),
         )
         items = [row.item for row in rows]
+        if not self._transport.durable:
+            await self._read_here(connection, batch, rows, items)
+            return
         await self._call(self._store.add_batch, batch, items)
         await self._submit(connection, batch, rows, items)
+
+    async def _read_here(
+        self, connection: Connection, batch: Batch, rows: Sequence[Row], items: Sequence[Item]
+    ) -> None:
+        """Have rows read by what goes with this process: until its results are stored, the batch has not been."""
+        state = await connection.submit(rows, key=batch.key)
+        outcomes = {outcome.request_id: outcome async for outcome in connection.outcomes(state.batch_id)}
+        for item in items:
+            outcomes.setdefault(item.request_id, Outcome(item.request_id, "failed", error=NO_RESULT))
+        ended = batch._replace(status="ended", batch_id=state.batch_id, said=state.status)
+        results, statuses = self._exploded(ended, items, outcomes)
+        await self._call(self._results.write, results)
+        await self._call(self._store.add_batch, ended, items, statuses=[status for _, status in statuses])
+        await self._count()
 
     async def _submit(self, connection: Connection, batch: Batch, rows: Sequence[Row], items: Sequence[Item]) -> None:
         """Send a batch, under its key, and save its id."""
@@ -284,6 +301,13 @@ class Run:
             await self._close(batch, items, outcomes)
 
     async def _keep(self, batch: Batch, items: Sequence[Item], outcomes: Mapping[str, Outcome]) -> None:
+        results, statuses = self._exploded(batch, items, outcomes)
+        await self._call(self._results.write, results)
+        await self._call(self._store.settle, self.found.id, statuses)
+
+    def _exploded(
+        self, batch: Batch, items: Sequence[Item], outcomes: Mapping[str, Outcome]
+    ) -> tuple[list[Result], list[tuple[str, ItemStatus]]]:
         results: list[Result] = []
         statuses: list[tuple[str, ItemStatus]] = []
         for item in items:
@@ -291,8 +315,7 @@ class Run:
             if outcome is not None:
                 results += self._explode(item, outcome, batch.batch_id, batch.attempt, batch.created_at)
                 statuses.append((item.request_id, "failed" if outcome.status == "failed" else "completed"))
-        await self._call(self._results.write, results)
-        await self._call(self._store.settle, self.found.id, statuses)
+        return results, statuses
 
     async def _close(self, batch: Batch, items: Sequence[Item], outcomes: Mapping[str, Outcome]) -> None:
         await self._keep(batch, items, outcomes)

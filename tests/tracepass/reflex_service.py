@@ -58,6 +58,9 @@ class FakeReflex:
     quote: bool = False
     """Whether errors quote the text."""
 
+    watch: Callable[[str], None] | None = None
+    """Told `before upload`, `after upload` and so on, when a request has come and when its work is done."""
+
     uploads: list[str] = field(default_factory=list)
     requests: Counter[str] = field(default_factory=Counter)
     billed: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -97,6 +100,7 @@ class FakeReflex:
         path = scope["path"]
         kind = {UPLOAD: "upload", PREDICT: "predict"}.get(path, "results" if path.endswith("/results") else "status")
         self.requests[kind] += 1
+        self._tell(f"before {kind}")
         if self.refuse > 0:
             self.refuse -= 1
             await _answer(
@@ -113,10 +117,15 @@ class FakeReflex:
             return
         query = dict(each.split("=") for each in scope["query_string"].decode().split("&") if each)
         status, answer = self.do(kind, path, headers, json.loads(body) if body else None, query)
+        self._tell(f"after {kind}")
         if self.cut_after > 0:
             self.cut_after -= 1
             raise httpx.ReadError("cut")
         await _answer(send, status, answer, half=self._truncates())
+
+    def _tell(self, what: str) -> None:
+        if self.watch is not None:
+            self.watch(what)
 
     def _truncates(self) -> bool:
         if self.truncate <= 0:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +29,6 @@ class TestPostgres(PassStoreContract, ResultStoreContract):
             self.server.run("postgres", f"CREATE DATABASE {name}")
             self.databases.add(name)
         return open_store(self.server.address(name), now=now)
-
-
-@pytest.fixture(scope="session")
-def chdb_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    pytest.importorskip("chdb")
-    clickhouse_connect = pytest.importorskip("clickhouse_connect")
-    made = clickhouse_connect.get_client(interface="chdb", path=str(tmp_path_factory.mktemp("chdb")))
-    yield made
-    made.close()
 
 
 class TestClickHouse(ResultStoreContract):

@@ -71,7 +71,9 @@ class SqlPasses:
 
     # -- batches and rows ---------------------------------------------------------------------------------------------
 
-    def add_batch(self, account: Account, batch: Batch, items: Sequence[Item]) -> None:
+    def add_batch(
+        self, account: Account, batch: Batch, items: Sequence[Item], *, statuses: Sequence[ItemStatus] | None = None
+    ) -> None:
         """Keep a batch and its rows, all or nothing, before it is sent."""
         key = account_key(account)
         try:
@@ -87,7 +89,7 @@ class SqlPasses:
                         **_batch_values(batch),
                     )
                 )
-                self._add_items(connection, key, batch.pass_id, items, batch.number, "open")
+                self._add_items(connection, key, batch.pass_id, items, batch.number, statuses or ["open"] * len(items))
         except StoreError as error:
             if isinstance(error.__cause__, IntegrityError):
                 raise StoreError(
@@ -98,7 +100,7 @@ class SqlPasses:
     def add_failed(self, account: Account, pass_id: str, items: Sequence[Item]) -> None:
         """Keep rows that failed before they could be sent."""
         with self._database.begin() as connection:
-            self._add_items(connection, account_key(account), pass_id, items, None, "failed")
+            self._add_items(connection, account_key(account), pass_id, items, None, ["failed"] * len(items))
 
     def _add_items(
         self,
@@ -107,11 +109,11 @@ class SqlPasses:
         pass_id: str,
         items: Sequence[Item],
         number: int | None,
-        status: ItemStatus,
+        statuses: Sequence[ItemStatus],
     ) -> None:
         models: dict[tuple[str, ...], str] = {}
         rows = []
-        for position, item in enumerate(items):
+        for position, (item, status) in enumerate(zip(items, statuses, strict=True)):
             sent = models.get(item.selected_models)
             if sent is None:
                 sent = models[item.selected_models] = _encode(item.selected_models)

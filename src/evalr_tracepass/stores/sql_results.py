@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -80,7 +81,7 @@ class SqlResults:
             found.mode,
             found.top_label,
             found.top_score,
-            _encode(found.selected_labels),
+            _labels_json(found.selected_labels),
             found.fired,
             found.threshold,
             found.truncated,
@@ -146,7 +147,8 @@ class SqlResults:
             query = query.where(~_R.c.superseded)
         query = _of_passes(query, key, passes)
         query = query.order_by(
-            _R.c.convo_id,
+            # Of one pass, as an expression: SQLite would else read the whole account in the order of its conversations.
+            _R.c.convo_id if passes in (LATEST, ALL) or fired else _R.c.convo_id + "",
             _R.c.source_start_time.is_(None).desc(),
             _R.c.source_start_time,
             _R.c.request_id,
@@ -230,7 +232,9 @@ class SqlResults:
         with self._database.begin() as connection:
             counted = connection.execute(select(_R.c.status, func.count()).where(*mine).group_by(_R.c.status)).all()
             by_status = {row[0]: row[1] for row in counted}
-            read = select(*who).where(*mine, _R.c.status == "completed").distinct().subquery()
+            # As an expression, since SQLite would read the whole account in the order of its conversations.
+            read = select(_R.c.convo_id + "", _R.c.end_user_id).where(*mine, _R.c.status == "completed")
+            read = read.distinct().subquery()
             conversations = connection.execute(select(func.count()).select_from(read)).scalar_one()
             firing = connection.execute(select(*who, _R.c.selected_labels).where(*mine, _R.c.fired)).all()
         return Totals(
@@ -407,6 +411,11 @@ def _fired_in(key: str, signal_id: str) -> ColumnElement[bool]:
         _R.c.fired,
         ~_R.c.superseded,
     )
+
+
+@lru_cache(maxsize=1_000)
+def _labels_json(labels: tuple[str, ...]) -> str:
+    return _encode(labels)
 
 
 def _sums_json(sums: Mapping[str, SignalSum]) -> dict[str, list[Any]]:

@@ -209,10 +209,13 @@ class PassStore(Protocol):
     def passes(self, account: Account, *, limit: int = 100) -> list[Pass]:
         """Passes, the latest first."""
 
-    def add_batch(self, account: Account, batch: Batch, items: Sequence[Item]) -> None:
+    def add_batch(
+        self, account: Account, batch: Batch, items: Sequence[Item], *, statuses: Sequence[ItemStatus] | None = None
+    ) -> None:
         """Keep a batch and its rows, all or nothing, before it is sent.
 
-        Rows that an earlier batch sent belong to this one from now on.
+        Rows that an earlier batch sent belong to this one from now on. They are open, unless `statuses` says how each
+        has ended.
 
         Raises:
             StoreError: the pass has a batch of that number, as when two processes run it at once.

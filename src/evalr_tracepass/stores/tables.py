@@ -18,6 +18,7 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     Text,
+    text,
 )
 from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 from sqlalchemy.engine import Dialect
@@ -188,16 +189,16 @@ results = Table(
     Index("ix_trace_reflex_results_convo", "account_key", "convo_id", "source_start_time"),
     comment=f"one row for each prediction of each attempt, kept for 365 days; {NO_TEXT}",
 )
+# None by `created_at`: every query leaves out what has expired, and SQLite would take such an index for the best.
 Index(
     "ix_trace_reflex_results_fired",
     results.c.account_key,
     results.c.run_id,
     results.c.convo_id,
     results.c.source_start_time,
-    sqlite_where=results.c.fired,
+    sqlite_where=text("fired = 1"),
     postgresql_where=results.c.fired,
 )
-Index("ix_trace_reflex_results_created", results.c.account_key, results.c.created_at)
 
 rollups = Table(
     "trace_reflex_conversation_rollups",
@@ -213,7 +214,6 @@ rollups = Table(
     PrimaryKeyConstraint("account_key", "run_id", "convo_id", "end_user_id"),
     Index("ix_trace_reflex_conversation_rollups_convo", "account_key", "convo_id", "end_user_id"),
     Index("ix_trace_reflex_conversation_rollups_order", "account_key", "run_id", "order_at"),
-    Index("ix_trace_reflex_conversation_rollups_passed", "account_key", "passed_at"),
     comment=f"one row for each conversation that a completed pass read; {NO_TEXT}",
 )
 
@@ -240,7 +240,6 @@ Index(
     sqlite_where=conversations.c.fired_count > 0,
     postgresql_where=conversations.c.fired_count > 0,
 )
-Index("ix_trace_reflex_conversations_oldest", conversations.c.account_key, conversations.c.oldest_at)
 
 latest = Table(
     "trace_reflex_conversation_signals",

@@ -31,7 +31,7 @@ class LocalTransport:
     """
 
     reflexes: Mapping[str, Reflex]
-    largest: int = 1_000
+    largest: int = 2_500
     together: int = 250
     threads: int = 4
     name: str = field(default="local", init=False)
