@@ -4,8 +4,9 @@
 
 A pass: `--rows` rows of generated conversations are planned, read by the heuristics that come with evalr, and stored in
 SQLite, to the list of conversations. The other side plans the same rows and gives their texts to the same heuristics,
-keeping only how many fired; both sides' counts are compared. Rows are as long as those of real sessions of coding
-agents, about 4,000 characters. Times are the best of three, without imports.
+keeping only how many fired; both sides' counts are compared. Once with the short messages of a chat, and once with
+rows as long as those of real sessions of coding agents, about 4,000 characters. Times are the best of three, without
+imports.
 
 Queries: `--results` results of one organisation in SQLite, as ten passes leave them, beside as many of others. Each is
 asked with a connection that has just been opened, and then again; the plan of SQLite is shown, and must use an index.
@@ -47,7 +48,7 @@ NOW = datetime(2026, 11, 30, tzinfo=UTC)
 LIMIT_MS = 50.0
 
 
-def traces(conversations: int, turns: int = 12) -> Iterator[Transcript]:
+def traces(conversations: int, longest: int, turns: int = 12) -> Iterator[Transcript]:
     """Conversations of a person with a coding agent that calls tools, some of which fail."""
     chance = random.Random(7)
     words = [f"word{number}" for number in range(2_000)]
@@ -67,7 +68,7 @@ def traces(conversations: int, turns: int = 12) -> Iterator[Transcript]:
                         result=None if failed else " ".join(chance.choices(words, k=chance.randrange(60, 200))),
                     )
                 ]
-            text = " ".join(chance.choices(words, k=chance.randrange(10, 120)))
+            text = " ".join(chance.choices(words, k=chance.randrange(10, longest)))
             made.append(
                 Turn(
                     role="agent" if place % 2 else "person",
@@ -91,10 +92,10 @@ def timed(job: Callable[[], Any], times: int = 3) -> tuple[float, float, Any]:
     return min(walls), min(processors), came
 
 
-def bench_pass(rows: int) -> None:
+def bench_pass(rows: int, longest: int) -> None:
     signals = list(HEURISTIC_SIGNALS.values())
     made = plan(signals)
-    log = list(traces(rows // 24))  # six rows by each of four transforms
+    log = list(traces(rows // 24, longest))  # six rows by each of four transforms
     reflexes = heuristics()
 
     def alone() -> tuple[int, int]:
@@ -252,7 +253,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--results", type=int, default=1_000_000)
     options = parser.parse_args()
-    bench_pass(options.rows)
+    bench_pass(options.rows, longest=60)
+    bench_pass(options.rows, longest=400)
     bench_queries(options.results)
 
 

@@ -90,10 +90,8 @@ COLUMNS = {
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    pytest.importorskip("chdb")
-    clickhouse_connect = pytest.importorskip("clickhouse_connect")
-    made = clickhouse_connect.get_client(interface="chdb", path=str(tmp_path_factory.mktemp("chdb")))
+def client(chdb_client: Any) -> Any:
+    made = chdb_client
     made.command(
         "CREATE TABLE spans (`conv``o` String, event String, span String, started DateTime64(3, 'Asia/Tokyo'), "
         "input String, output Nullable(String), tool LowCardinality(String), error String, tokens UInt32, "
@@ -109,7 +107,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Any:
         "('c3', 'e1', 's1', '2026-09-28 18:00:00', 'secret', 'z', '', '', 5, 'u3', '', 'theirs')"
     )
     yield made
-    made.close()
+    made.command("DROP TABLE spans")
 
 
 def test_R1_a_table_of_spans_becomes_conversations(client: Any) -> None:

@@ -234,8 +234,8 @@ class SqlResults:
             by_status = {row[0]: row[1] for row in counted}
             # As an expression, since SQLite would read the whole account in the order of its conversations.
             read = select(_R.c.convo_id + "", _R.c.end_user_id).where(*mine, _R.c.status == "completed")
-            read = read.distinct().subquery()
-            conversations = connection.execute(select(func.count()).select_from(read)).scalar_one()
+            count = select(func.count()).select_from(read.distinct().subquery())
+            conversations = connection.execute(count).scalar_one()
             firing = connection.execute(select(*who, _R.c.selected_labels).where(*mine, _R.c.fired)).all()
         return Totals(
             conversations,
