@@ -129,11 +129,8 @@ def bench_pass(rows: int, longest: int) -> None:
     print(f"a pass of {whole_came[0]:,} rows of {length:,} characters, {predictions:,} predictions, ", end="")
     print(f"{whole_came[1]:,} fired")
     print(f"  heuristics alone, planning included  {alone_s:5.2f} s of the wall, {alone_cpu:5.2f} s of the processor")
-    print(
-        f"  the pass, stored and listed          {whole_s:5.2f} s of the wall, {whole_cpu:5.2f} s of the processor: ",
-        end="",
-    )
-    print(f"{whole_s / alone_s:.2f} and {whole_cpu / alone_cpu:.2f} times that")
+    print(f"  the pass, stored and listed          {whole_s:5.2f} s of the wall, {whole_cpu:5.2f} s of the processor")
+    print(f"  which is {whole_s / alone_s:.2f} and {whole_cpu / alone_cpu:.2f} times as long")
 
 
 def stored(account: Account, run: int, results: int) -> Iterator[Result]:

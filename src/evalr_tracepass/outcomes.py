@@ -11,10 +11,12 @@ from typing import Literal, NamedTuple
 from evalr_tracepass.error_words import kept_error
 from evalr_tracepass.records import ErrorInfo, Item, LabelScore, Prediction, Result
 from evalr_tracepass.signals import Reading, Signal, reading
+from evalr_tracepass.storable import is_storable
 
 NO_PREDICTION = ErrorInfo("no_prediction", "the row came back without a prediction of this model")
 NO_CLASSES = ErrorInfo("no_classes", "the prediction has no label")
 BAD_SCORE = ErrorInfo("invalid_score", "a score is not a number from 0 to 1")
+BAD_LABEL = ErrorInfo("invalid_label", "a label is too long, or no text")
 
 LONGEST_LABEL = 200
 
@@ -124,8 +126,10 @@ def _error_of(outcome: Outcome, prediction: Prediction | None) -> ErrorInfo | No
         return kept_error(*prediction.error)
     if not prediction.classes:
         return NO_CLASSES
-    if not all(0 <= each.score <= 1 and len(each.label) <= LONGEST_LABEL for each in prediction.classes):
+    if not all(0 <= each.score <= 1 for each in prediction.classes):
         return BAD_SCORE
+    if not all(len(each.label) <= LONGEST_LABEL and is_storable(each.label) for each in prediction.classes):
+        return BAD_LABEL
     return None
 
 

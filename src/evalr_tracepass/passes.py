@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 from evalr.background import run_sync
 from evalr.errors import InputError
@@ -65,16 +66,14 @@ class Passes:
 
     def __post_init__(self) -> None:
         self.account.checked()
-        if self.results is None and not isinstance(self.store, ResultStore):
+        if self.results is None and not all(hasattr(self.store, name) for name in ("write", "results", "finish")):
             raise InputError("this store keeps no results: pass one that does as results=")
 
     @property
     def result_store(self) -> ResultStore:
         """Where results are kept."""
-        if self.results is not None:
-            return self.results
-        assert isinstance(self.store, ResultStore)  # `__post_init__` has seen to it
-        return self.store
+        # `__post_init__` has seen to it. Not by `isinstance`, which does not see what a proxy has.
+        return cast("ResultStore", self.store) if self.results is None else self.results
 
     def plan_of(self, found: Pass) -> Plan:
         """The plan of a pass, from what it keeps of its signals and its scope."""

@@ -19,6 +19,7 @@ from evalr_tracepass.outcomes import Outcome, explode
 from evalr_tracepass.planning import Plan, Rows
 from evalr_tracepass.records import Account, ErrorInfo, Item, Pass, Result, Row
 from evalr_tracepass.rerunning import only_new
+from evalr_tracepass.storable import storable_row
 from evalr_tracepass.stores.moments import clock
 from evalr_tracepass.stores.store import Batch, ItemStatus, PassStore, ResultStore
 from evalr_tracepass.transports.transport import BatchState, Caps, Connection, Transport
@@ -120,7 +121,7 @@ class Run:
 
         def unsent() -> Iterator[Row]:
             """Rows that are in no batch; those of lost batches are set aside as they come by."""
-            for row in rows:
+            for row in map(storable_row, rows):
                 if again is not None:
                     models = again.get(row.request_id)
                     if models is not None and row.error is None:

@@ -30,6 +30,7 @@ from evalr.tracepass import (
     Result,
     Signal,
     already_read,
+    clickhouse_results,
     heuristics,
     open_store,
     plan,
@@ -785,3 +786,29 @@ def test_times_of_a_pass_are_aware(store: Any) -> None:
     found = passes(store, FakeReflex()).run_sync(made(), talks(1))
     assert found.created_at.tzinfo is UTC
     assert datetime.now(UTC) - found.created_at < timedelta(minutes=5)
+
+
+@pytest.mark.parametrize("place", ["sqlite", "postgres", "clickhouse"])
+def test_r9_ids_and_texts_that_are_no_text_are_read_all_the_same(
+    request: pytest.FixtureRequest, tmp_path: Path, place: str
+) -> None:
+    odd = "a\0b\ud83d:c%é\u2028"
+    results = None
+    if place == "postgres":
+        server = request.getfixturevalue("postgres")
+        server.run("postgres", "CREATE DATABASE odd")
+        store = open_store(server.address("odd"))
+    else:
+        store = open_store(tmp_path / "passes.db")
+    if place == "clickhouse":
+        results = clickhouse_results(request.getfixturevalue("chdb_client"), database="odd")
+    turns = [turn.model_copy(update={"id": f"{turn.id}{odd}", "text": f"bad {odd}"}) for turn in talk(0).turns]
+    traces = [talk(0).model_copy(update={"id": odd, "user": odd, "turns": turns}), talk(1)]
+    fake = FakeReflex(delay=1)
+    run = Passes(ME, store, BatchTransport(fake.service(), largest=3), results=results, sleep=no_sleep, hash_key=KEY)
+    found = run.run_sync(made(), traces)
+    assert (found.status, found.total_predictions) == ("complete", 12)
+    assert run.run_sync(made(), traces, rerun="new").answered == 12
+    kept = (results or store).conversations(ME, flagged=True)
+    assert "a\\x00b\\ud83d:c%é\u2028" in {each.convo_id for each in kept}
+    store.close()

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Integer, Select, and_, case, delete, exists, func, select
+from sqlalchemy import ColumnElement, Connection, Integer, Select, Table, and_, case, delete, exists, func, select
 
 from evalr_tracepass.records import Account, Pass, Result
 from evalr_tracepass.stores import tables
@@ -269,11 +269,10 @@ class SqlResults:
         with self._database.begin() as connection:
             connection.execute(delete(_U).where(_U.c.account_key == key, _U.c.run_id == found.id))
             rows = self._rollup(connection, key, found)
-            if rows:
-                connection.execute(_U.insert(), rows)
-            self._renew(connection, key, [(row["convo_id"], row["end_user_id"]) for row in rows])
+            self._database.insert_rows(connection, _U.name, _names(_U), rows, "")
+            self._renew(connection, key, [row[2] for row in rows])
 
-    def _rollup(self, connection: Connection, key: str, found: Pass) -> list[dict[str, Any]]:
+    def _rollup(self, connection: Connection, key: str, found: Pass) -> list[tuple[Any, ...]]:
         """What each signal of a pass came to in each conversation."""
         mine = (_R.c.account_key == key, _R.c.run_id == found.id, ~_R.c.superseded)
         of = (_R.c.convo_id, _R.c.end_user_id, _R.c.signal_id, _R.c.reflex_model)
@@ -301,60 +300,36 @@ class SqlResults:
             each = SignalSum(found.id, found.created_at, at, model, fired, done, count - done, top, label, score)
             there = sums.setdefault((convo, user), {})
             there[signal_id] = added(there[signal_id], each) if signal_id in there else each
-        rows = []
+        moment = self._database.moment
+        rows: list[tuple[Any, ...]] = []
         for (convo, user), of_signals in sums.items():
             whole = conversation_of(convo, user, of_signals)
-            rows.append(
-                {
-                    "account_key": key,
-                    "run_id": found.id,
-                    "convo_id": convo,
-                    "end_user_id": user,
-                    "passed_at": found.created_at,
-                    "order_at": whole.last_at or found.created_at,
-                    "fired_count": whole.fired_count,
-                    "signals_json": _sums_json(of_signals),
-                }
-            )
+            passed_at, order_at = moment(found.created_at), moment(whole.last_at or found.created_at)
+            stored = _encode(_sums_json(of_signals))
+            rows.append((key, found.id, convo, user, passed_at, order_at, whole.fired_count, stored))
         return rows
 
-    def _renew(self, connection: Connection, key: str, who: Sequence[tuple[str, str]]) -> None:
+    def _renew(self, connection: Connection, key: str, convo_ids: Iterable[str]) -> None:
         """Work out anew what the latest passes say of these conversations."""
-        ids = list({convo for convo, _ in who})
+        ids = list(dict.fromkeys(convo_ids))
         for table in (_C, _L):
             for start in range(0, len(ids), _FEW):
                 some = table.c.convo_id.in_(ids[start : start + _FEW])
                 connection.execute(delete(table).where(table.c.account_key == key, some))
-        rows: list[dict[str, Any]] = []
-        signals: list[dict[str, Any]] = []
+        moment = self._database.moment
+        rows: list[tuple[Any, ...]] = []
+        signals: list[tuple[Any, ...]] = []
         for (convo, user), sums in self._latest(connection, key, ids).items():
             whole = conversation_of(convo, user, sums)
-            order_at = whole.last_at or whole.passed_at
-            name = {"account_key": key, "convo_id": convo, "end_user_id": user}
-            rows.append(
-                {
-                    **name,
-                    "run_id": whole.run_id,
-                    "passed_at": whole.passed_at,
-                    "oldest_at": min(each.passed_at for each in sums.values()),
-                    "order_at": order_at,
-                    "fired_count": whole.fired_count,
-                    "signals_json": _sums_json(sums),
-                }
-            )
-            signals.extend(
-                {
-                    **name,
-                    "signal_id": signal_id,
-                    "run_id": each.run_id,
-                    "fired": each.fired > 0,
-                    "order_at": order_at,
-                }
-                for signal_id, each in sums.items()
-            )
-        if rows:
-            connection.execute(_C.insert(), rows)
-            connection.execute(_L.insert(), signals)
+            order_at = moment(whole.last_at or whole.passed_at)
+            oldest_at = moment(min(each.passed_at for each in sums.values()))
+            times = (moment(whole.passed_at), oldest_at, order_at)
+            rows.append((key, convo, user, whole.run_id, *times, whole.fired_count, _encode(_sums_json(sums))))
+            signals += [
+                (key, convo, user, signal_id, each.run_id, each.fired > 0, order_at) for signal_id, each in sums.items()
+            ]
+        self._database.insert_rows(connection, _C.name, _names(_C), rows, "")
+        self._database.insert_rows(connection, _L.name, _names(_L), signals, "")
 
     def _latest(
         self, connection: Connection, key: str, ids: Sequence[str]
@@ -379,10 +354,10 @@ class SqlResults:
         )
         with self._database.begin() as connection:
             gone = connection.execute(delete(_R).where(_R.c.account_key == key, _R.c.created_at < cutoff)).rowcount
-            touched = select(_C.c.convo_id, _C.c.end_user_id).where(_C.c.account_key == key, _C.c.oldest_at < cutoff)
-            who = [(row[0], row[1]) for row in connection.execute(touched)]
+            touched = select(_C.c.convo_id).where(_C.c.account_key == key, _C.c.oldest_at < cutoff)
+            ids = list(connection.execute(touched).scalars())
             connection.execute(delete(_U).where(_U.c.account_key == key, _U.c.passed_at < cutoff))
-            self._renew(connection, key, who)
+            self._renew(connection, key, ids)
             for table in (tables.items, tables.batches):
                 connection.execute(delete(table).where(table.c.account_key == key, table.c.pass_id.in_(old)))
         return gone
@@ -416,6 +391,10 @@ def _fired_in(key: str, signal_id: str) -> ColumnElement[bool]:
 @lru_cache(maxsize=1_000)
 def _labels_json(labels: tuple[str, ...]) -> str:
     return _encode(labels)
+
+
+def _names(table: Table) -> tuple[str, ...]:
+    return tuple(column.name for column in table.columns)
 
 
 def _sums_json(sums: Mapping[str, SignalSum]) -> dict[str, list[Any]]:

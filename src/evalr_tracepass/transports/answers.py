@@ -8,6 +8,7 @@ from typing import Any, Literal
 from evalr_tracepass.error_words import kept_error
 from evalr_tracepass.outcomes import Outcome
 from evalr_tracepass.records import ErrorInfo, LabelScore, Mode, Prediction
+from evalr_tracepass.storable import storable
 from evalr_tracepass.transports.transport import BatchState
 
 ENDED = frozenset(
@@ -60,7 +61,7 @@ UNREADABLE = ErrorInfo("invalid_prediction", "the prediction is not in a format 
 def state_of(answer: Mapping[str, Any], retry_after: float | None = None) -> BatchState | None:
     """Where a batch stands; None where the answer is not about one."""
     batch_id = answer.get("id")
-    if not isinstance(batch_id, str) or not batch_id:
+    if not isinstance(batch_id, str) or not batch_id or not (batch_id.isascii() and batch_id.isprintable()):
         return None
     counts = answer.get("request_counts")
     counts = counts if isinstance(counts, Mapping) else {}
@@ -68,7 +69,7 @@ def state_of(answer: Mapping[str, Any], retry_after: float | None = None) -> Bat
     said = answer.get("status")
     status = said.lower() if isinstance(said, str) else ""
     ended = status in ENDED or (status not in GOES_ON and 0 < total <= completed + failed)
-    return BatchState(batch_id, status[:64], ended, total, completed, failed, retry_after)
+    return BatchState(batch_id, storable(status[:64]), ended, total, completed, failed, retry_after)
 
 
 def outcome_of(found: object) -> Outcome | None:
@@ -109,7 +110,7 @@ def _prediction(found: object) -> Prediction | None:
     if not isinstance(model, str) or not model:
         return None
     said = found.get("model_version", found.get("version"))
-    version = said[:100] if isinstance(said, str) else ""
+    version = storable(said[:100]) if isinstance(said, str) else ""
     if found.get("error"):
         return Prediction(model, error=_error(found["error"]), version=version)
     listed = found.get("classes")

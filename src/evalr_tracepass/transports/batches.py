@@ -12,7 +12,7 @@ from evalr.errors import InputError, TransportError
 from evalr_tracepass.outcomes import Outcome
 from evalr_tracepass.records import LARGEST_BATCH, Account, Row
 from evalr_tracepass.transports.answers import outcome_of, state_of
-from evalr_tracepass.transports.service import Answer, Service
+from evalr_tracepass.transports.service import Answer, Service, json_body
 from evalr_tracepass.transports.transport import BatchState, Caps, check_rows
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class BatchConnection:
         """Upload rows. Tried again, it goes under the same key, so that it is queued and paid for once."""
         check_rows(rows)
         body = {"requests": [{"id": row.request_id, "model": list(row.models), "text": row.text} for row in rows]}
-        return await self._state("POST", f"{ROUTE}/upload", json=body, headers={"Idempotency-Key": key})
+        return await self._state("POST", f"{ROUTE}/upload", **json_body(body, key))
 
     async def status(self, batch_id: str) -> BatchState:
         """Where a batch stands."""

@@ -13,7 +13,7 @@ from evalr.errors import InputError, TransportError
 from evalr_tracepass.outcomes import Outcome
 from evalr_tracepass.records import Account, ErrorInfo, Row
 from evalr_tracepass.transports.answers import predictions_of
-from evalr_tracepass.transports.service import RefusedError, Service
+from evalr_tracepass.transports.service import RefusedError, Service, json_body
 from evalr_tracepass.transports.transport import BatchState, Caps, check_rows
 
 if TYPE_CHECKING:
@@ -97,8 +97,7 @@ class LiveConnection:
                     self._client,
                     "POST",
                     ROUTE,
-                    json={"models": list(row.models), "text": row.text},
-                    headers={"Idempotency-Key": f"{key}:{_short(row.request_id)}"},
+                    **json_body({"models": list(row.models), "text": row.text}, f"{key}:{_short(row.request_id)}"),
                 )
             except RefusedError as refused:
                 if refused.status_code in OF_THE_ROW:

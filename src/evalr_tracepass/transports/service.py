@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -140,6 +141,14 @@ def _why(response: httpx.Response) -> str:
         return f"status {status}"
     words = kept_message(said.get("message", said.get("detail")))
     return f"status {status}, {kept_type(said.get('type'))}" + (f": {words}" if words else "")
+
+
+def json_body(body: object, key: str) -> dict[str, Any]:
+    """A request's content under an idempotency key. What UTF-8 does not have, half of a surrogate pair, becomes `?`."""
+    return {
+        "content": json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"),
+        "headers": {"Content-Type": "application/json", "Idempotency-Key": key},
+    }
 
 
 def base_url(url: str) -> str:
