@@ -190,7 +190,10 @@ class Passes:
             if each.error_type != INPUT_TOO_LONG:
                 models[each.request_id] = (*models.get(each.request_id, ()), each.reflex_model)
         if not models:
-            return found
+            totals = await asyncio.to_thread(self.result_store.totals, self.account, pass_id)
+            # Nothing is failed any more where a retry was cut short after its results had been stored.
+            settled = found.status == "partial_failure" and not totals.failed
+            return await self._drive(run, None) if settled else found
         run.again(models)
         return await self._drive(run, traces)
 

@@ -30,8 +30,15 @@ def storable_row(row: Row) -> Row:
 
 def storable_item(item: Item) -> Item:
     """A row's mapping with ids that can be held; the request's id holds those of its conversation and turn."""
-    names = ("request_id", "convo_id", "event_id", "span_id", "user", "release", "transform_id")
-    return item._replace(**{name: storable(getattr(item, name)) for name in names})
+    return item._replace(
+        request_id=storable(item.request_id),
+        convo_id=storable(item.convo_id),
+        event_id=storable(item.event_id),
+        span_id=storable(item.span_id),
+        user=storable(item.user),
+        release=storable(item.release),
+        transform_id=storable(item.transform_id),
+    )
 
 
 def is_plain(text: str) -> bool:

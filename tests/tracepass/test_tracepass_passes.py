@@ -812,3 +812,36 @@ def test_r9_ids_and_texts_that_are_no_text_are_read_all_the_same(
     kept = (results or store).conversations(ME, flagged=True)
     assert "a\\x00b\\ud83d:c%é\u2028" in {each.convo_id for each in kept}
     store.close()
+
+
+def test_b10_a_local_retry_that_crashed_goes_on(tmp_path: Path) -> None:
+    class Moody:
+        name, version, labels = "m1", "1", ("good", "bad")
+        broken = True
+
+        def predict(self, given: list[str]) -> list[Prediction]:
+            if self.broken and any("text 1-" in text for text in given):
+                raise RuntimeError("not today")
+            return [Prediction("m1", "single_label", (LabelScore("bad", 0.75, True),)) for _ in given]
+
+    traces = talks(3)
+    for at in range(1, 20):
+        store, moody = open_store(tmp_path / f"{at}.db"), Moody()
+        local = LocalTransport({"m1": moody})
+        found = Passes(ME, store, local).run_sync(made(a_signal("m1")), traces)
+        assert found.status == "partial_failure"
+        moody.broken = False
+        try:
+            asyncio.run(Passes(ME, Crashing(store, at, after=True), local).retry(found.id, traces))
+        except Crash:
+            run = Passes(ME, store, local)
+            resumed = run.resume_sync(found.id, traces)
+            if resumed.status == "partial_failure":
+                resumed = run.retry_sync(found.id, traces)
+            assert resumed.status == "complete"
+            assert store.totals(ME, found.id).completed == 6
+        else:
+            break
+        finally:
+            store.close()
+    assert at > 3
