@@ -17,7 +17,7 @@ from evalr_tracepass.records import INPUT_TOO_LONG, Account, Pass, PlanEstimate,
 from evalr_tracepass.running import Run
 from evalr_tracepass.signals import Signal
 from evalr_tracepass.stores.moments import clock
-from evalr_tracepass.stores.store import PassStore, ResultStore
+from evalr_tracepass.stores.store import ItemStatus, PassStore, ResultStore
 from evalr_tracepass.transports.transport import Transport
 
 Notify = Callable[[Alert], Awaitable[object] | object]
@@ -192,8 +192,12 @@ class Passes:
         if not models:
             totals = await asyncio.to_thread(self.result_store.totals, self.account, pass_id)
             # Nothing is failed any more where a retry was cut short after its results had been stored.
-            settled = found.status == "partial_failure" and not totals.failed
-            return await self._drive(run, None) if settled else found
+            if found.status != "partial_failure" or totals.failed:
+                return found
+            items = await asyncio.to_thread(self.store.items, self.account, pass_id)
+            done: list[tuple[str, ItemStatus]] = [(item.request_id, "completed") for item in items]
+            await asyncio.to_thread(self.store.settle, self.account, pass_id, done)
+            return await self._drive(run, None)
         run.again(models)
         return await self._drive(run, traces)
 

@@ -839,7 +839,8 @@ def test_b10_a_local_retry_that_crashed_goes_on(tmp_path: Path) -> None:
             if resumed.status == "partial_failure":
                 resumed = run.retry_sync(found.id, traces)
             assert resumed.status == "complete"
-            assert store.totals(ME, found.id).completed == 6
+            assert store.totals(ME, found.id).completed == resumed.completed_inputs == 6
+            assert resumed.failed_inputs == 0
         else:
             break
         finally:
