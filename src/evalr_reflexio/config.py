@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
@@ -50,6 +50,14 @@ class Experiment:
     ended_at: datetime | None = None
 
 
+class Rates(NamedTuple):
+    """Shares of sessions that are judged."""
+
+    sessions: float
+    evaluation_only: float
+    learnings: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """What one organisation has set. Where a file does not say, Reflexio's own defaults stand.
@@ -66,8 +74,9 @@ class Config:
         tools: what its agent can call, by name, with a description of each.
         request_sources: the request sources that are graded; None for all.
         sampling_rate: of sessions whose success is judged, from 0 to 1.
-        evaluation_only_sampling_rate: of those that are for evaluation only.
-        learning_sampling_rate: of sessions whose learnings are judged.
+        evaluation_only_sampling_rate: of those that are for evaluation only; None for `sampling_rate`.
+        learning_sampling_rate: of sessions whose learnings are judged, those for evaluation only among them; None for
+            `sampling_rate`.
         stratum_size: how many sessions of a day and request source are graded anew at most.
         concurrency: how many are graded at a time.
         agent_context: what its judges are told of the agent.
@@ -84,11 +93,17 @@ class Config:
     tools: Mapping[str, str] = field(default_factory=dict)
     request_sources: Sequence[str] | None = None
     sampling_rate: float = SAMPLING_RATE
-    evaluation_only_sampling_rate: float = SAMPLING_RATE
-    learning_sampling_rate: float = SAMPLING_RATE
+    evaluation_only_sampling_rate: float | None = None
+    learning_sampling_rate: float | None = None
     stratum_size: int = STRATUM_SIZE
     concurrency: int = CONCURRENCY
     agent_context: str | None = None
+
+    @property
+    def rates(self) -> Rates:
+        """The sampling rates as they are used: one that is not set is `sampling_rate`."""
+        usual, only, learnings = self.sampling_rate, self.evaluation_only_sampling_rate, self.learning_sampling_rate
+        return Rates(usual, usual if only is None else only, usual if learnings is None else learnings)
 
     @property
     def active_experiment(self) -> Experiment | None:
@@ -138,7 +153,7 @@ def _config(found: Mapping[str, Any], path: Path) -> Config:
     _refuse_other_storage(found.get("storage_config"), path)
     success = found.get("agent_success_config")
     grading: Mapping[str, Any] = success if isinstance(success, dict) else {}
-    rate = _rate(grading.get("sampling_rate"), SAMPLING_RATE)
+    rate = _rate(grading.get("sampling_rate"))
     named = re.fullmatch(r"config_(.+)\.json", path.name)
     tools = found.get("tool_can_use")
     sources = grading.get("request_sources_enabled")
@@ -157,9 +172,9 @@ def _config(found: Mapping[str, Any], path: Path) -> Config:
             if isinstance(each, dict) and each.get("tool_name")
         },
         request_sources=[str(each) for each in sources] if isinstance(sources, list) else None,
-        sampling_rate=rate,
-        evaluation_only_sampling_rate=_rate(grading.get("evaluation_only_sampling_rate"), rate),
-        learning_sampling_rate=_rate(grading.get("retrieved_learning_sampling_rate"), rate),
+        sampling_rate=SAMPLING_RATE if rate is None else rate,
+        evaluation_only_sampling_rate=_rate(grading.get("evaluation_only_sampling_rate")),
+        learning_sampling_rate=_rate(grading.get("retrieved_learning_sampling_rate")),
         stratum_size=_whole(found.get("eval_sample_n_per_stratum"), STRATUM_SIZE),
         concurrency=_whole(found.get("eval_concurrency_limit"), CONCURRENCY),
         agent_context=_text(found.get("agent_context_prompt")),
@@ -217,9 +232,9 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
 
 
-def _rate(value: Any, default: float) -> float:
+def _rate(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
-        return default
+        return None
     return min(1.0, max(0.0, float(value)))
 
 

@@ -30,10 +30,11 @@ Gate = Callable[[str, Conversation], float | None]
 
 def rate_of(config: Config, family: str, given: Conversation) -> float:
     """The share of such sessions that the family judges, from 0 to 1. Shadow answers are all judged."""
+    rates = config.rates
     if family == OUTCOME:
-        rate = config.evaluation_only_sampling_rate if given.evaluation_only else config.sampling_rate
+        rate = rates.evaluation_only if given.evaluation_only else rates.sessions
     else:
-        rate = config.learning_sampling_rate if family == LEARNING else 1.0
+        rate = rates.learnings if family == LEARNING else 1.0
     return min(1.0, max(0.0, rate))
 
 

@@ -126,6 +126,10 @@ class ShadowRow(NamedTuple):
         return "served" if (self.better == "1") == self.served_first else "shadow"
 
 
+NO_DIAGNOSIS, NO_EVIDENCE, INCOMPLETE = "no diagnosis", "no cited interactions", "incomplete evidence"
+NO_DIGEST, OTHER_DIGEST = "no recorded digest", "digest of another text"
+
+
 class LearningRow(NamedTuple):
     """What one learning did for one response, by Reflexio's judge. None is unknown."""
 
@@ -149,12 +153,26 @@ class LearningRow(NamedTuple):
     """The interactions that the diagnosis cites."""
     evidence_complete: bool
     digest: str | None
-    """Of the playbook that was judged."""
+    """Of the playbook that was judged, as it was then."""
+    digest_now: str | None = None
+    """Of the playbook as the log has it; None where that is not known."""
 
     @property
-    def diagnosis_counts(self) -> bool:
-        """Whether the diagnosis cites interactions, on complete evidence, of a playbook whose digest is recorded."""
-        return self.diagnosis is not None and bool(self.evidence) and self.evidence_complete and bool(self.digest)
+    def diagnosis_lacks(self) -> str | None:
+        """Why the diagnosis does not count; None where it does.
+
+        It has to cite interactions, on complete evidence, of a playbook whose digest is recorded and, where the log has
+        the playbook, is still that of its text.
+        """
+        if self.diagnosis is None:
+            return NO_DIAGNOSIS
+        if not self.evidence:
+            return NO_EVIDENCE
+        if not self.evidence_complete:
+            return INCOMPLETE
+        if not self.digest:
+            return NO_DIGEST
+        return None if self.digest_now in (None, self.digest) else OTHER_DIGEST
 
 
 class CustomerOutcomeRow(NamedTuple):

@@ -22,6 +22,7 @@ from evalr.logs.seen import Seen
 from evalr.logs.sqlite import Database
 from evalr_reflexio.cells import instant, text_of
 from evalr_reflexio.config import Experiment
+from evalr_reflexio.digests import playbook_digest
 from evalr_reflexio.parsing import (
     UNNAMED_EVALUATOR,
     Parts,
@@ -113,6 +114,7 @@ class Store:
         self._refused = refused
         self._database = database
         self._shared: dict[str, list[tuple[str, datetime | None]]] | None = None
+        self._digests: dict[str, str | None] = {}
         try:
             self._queries = Queries(database.connection, self.path)
             if not self.has(REQUESTS) and not self.has(OUTCOMES):
@@ -327,7 +329,7 @@ class Store:
         for learning in self._verdicts(LEARNINGS, sessions, learning_row, parts, placed):
             owner = by_key.get((learning.user, learning.session))
             if owner is not None and placed[LEARNINGS].add(learning.result_id):
-                owner.learning_verdicts.append(learning)
+                owner.learning_verdicts.append(self._with_digest(learning))
         for reported in self._verdicts(CUSTOMERS, sessions, customer_outcome_row, parts, placed):
             owner = by_key.get((reported.user, reported.session))
             if owner is not None and placed[CUSTOMERS].add(reported.outcome_id):
@@ -465,7 +467,7 @@ class Store:
                 continue
             row = parts.take(read, raw, parts, place=f"{NOUNS[table]} {text_of(raw[0])}")
             if row is not None and (row[0] == raw[0] or placed[table].add(row[0])):
-                yield row
+                yield self._with_digest(row) if table == LEARNINGS else row
 
     def _verdicts(
         self,
@@ -520,7 +522,7 @@ class Store:
 
     def learning_verdicts(self, account: Log) -> Iterator[LearningRow]:
         """Every verdict on a learning that can be used, by id."""
-        yield from self._table(LEARNINGS, "result_id", learning_row, self._parts(account))
+        yield from map(self._with_digest, self._table(LEARNINGS, "result_id", learning_row, self._parts(account)))
 
     def customer_outcomes(self, account: Log) -> Iterator[CustomerOutcomeRow]:
         """Every outcome that customers reported and that can be used, by session."""
@@ -554,6 +556,24 @@ class Store:
                     text = text_of(content)
                     found[Reference(kind, text_of(name))] = f"When: {text_of(when)}\n{text}" if when else text
         return found
+
+    def _with_digest(self, row: LearningRow) -> LearningRow:
+        """The verdict with the digest of its playbook as it is now, where the verdict has a diagnosis and a digest."""
+        if row.diagnosis is None or row.digest is None or row.kind != "user_playbook":
+            return row
+        if row.learning not in self._digests:
+            self._digests[row.learning] = self._digest_of(row.learning)
+        return row._replace(digest_now=self._digests[row.learning])
+
+    def _digest_of(self, playbook: str) -> str | None:
+        if not all(self.has("user_playbooks", name) for name in ("user_playbook_id", "content", "trigger")):
+            return None
+        query = "SELECT content, trigger FROM user_playbooks WHERE user_playbook_id = ?"
+        found = next(self._queries.rows(query, (playbook,)), None)
+        if found is None:
+            return None
+        content, trigger = found
+        return playbook_digest(text_of(content), None if trigger is None else text_of(trigger))
 
     def experiments_seen(self) -> dict[str, Counter[str]]:
         """The retrieval experiments that requests name, each with its requests by arm."""

@@ -148,7 +148,7 @@ def learning_verdict(
     if turn is not None:
         attributes |= use_words(cited_of(turn, learning))
     if row.diagnosis is not None:
-        attributes["diagnosis_evidence"] = "complete" if row.diagnosis_counts else "incomplete"
+        attributes["diagnosis_evidence"] = "incomplete" if row.diagnosis_lacks else "complete"
     grading = record.grading
     if grading is not None:
         attributes["grading"] = grading.status

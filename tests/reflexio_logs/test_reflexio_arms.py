@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from evalr.measures import success_rate
 from evalr.reflexio import (
     ArmCounts,
     Arms,
+    Config,
     Experiment,
     ExperimentArms,
     SessionRecord,
@@ -367,11 +369,7 @@ def test_the_configuration_that_reflexio_wrote(newest_log: Path) -> None:
     assert config.experiments[1].ended_at is not None
     assert (config.org, config.shadow_prompt_version) == ("self-host-org", "v1.1.0")
     assert (config.grades_success, config.success_definition) == (True, "The user's task is done.")
-    assert (config.sampling_rate, config.evaluation_only_sampling_rate, config.learning_sampling_rate) == (
-        1.0,
-        1.0,
-        1.0,
-    )
+    assert config.rates == (1.0, 1.0, 1.0)
     assert (config.stratum_size, config.concurrency) == (200, 10)
 
 
@@ -382,13 +380,36 @@ def test_a_configuration_without_grading(tmp_path: Path) -> None:
     assert (config.grades_success, config.sampling_rate, config.experiments) == (False, 0.05, [])
 
 
+@pytest.mark.parametrize(
+    ("settings", "rates"),
+    [
+        ("{}", (0.05, 0.05, 0.05)),
+        ('{"sampling_rate": 0.2}', (0.2, 0.2, 0.2)),
+        ('{"evaluation_only_sampling_rate": 1.0}', (0.05, 1.0, 0.05)),
+        ('{"sampling_rate": 0.2, "evaluation_only_sampling_rate": 1.0}', (0.2, 1.0, 0.2)),
+        ('{"sampling_rate": 0.2, "retrieved_learning_sampling_rate": 0.0}', (0.2, 0.2, 0.0)),
+    ],
+)
+def test_a_rate_that_is_not_set_is_that_of_sessions_and_never_that_of_evaluation_only(
+    settings: str, rates: tuple[float, ...], tmp_path: Path
+) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(f'{{"agent_success_config": {settings}}}')
+    assert read_config(path).rates == rates
+
+
+def test_a_configuration_made_by_hand_inherits_as_a_file_does() -> None:
+    assert Config(sampling_rate=1.0).rates == (1.0, 1.0, 1.0)
+    assert replace(Config(), sampling_rate=0.5, evaluation_only_sampling_rate=1.0).rates == (0.5, 1.0, 0.5)
+
+
 def test_settings_that_no_server_could_have_are_its_defaults(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     rates = '{"sampling_rate": NaN, "evaluation_only_sampling_rate": -3, "retrieved_learning_sampling_rate": 7}'
     rest = '"eval_sample_n_per_stratum": -1, "eval_concurrency_limit": 0'
     path.write_text(f'\ufeff{{"storage_config": {{}}, "agent_success_config": {rates}, {rest}}}', encoding="utf-8")
     config = read_config(path)
-    assert (config.sampling_rate, config.evaluation_only_sampling_rate, config.learning_sampling_rate) == (0.05, 0, 1)
+    assert config.rates == (0.05, 0, 1)
     assert (config.stratum_size, config.concurrency) == (200, 10)
 
 

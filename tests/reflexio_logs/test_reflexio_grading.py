@@ -186,6 +186,16 @@ def test_sessions_for_evaluation_only_have_a_rate_of_their_own(tmp_path: Path) -
     )
 
 
+@pytest.mark.parametrize(("usual", "only"), [(0.0, 1.0), (1.0, 0.0)])
+def test_learnings_of_sessions_for_evaluation_only_follow_the_rate_of_all_sessions(
+    tmp_path: Path, usual: float, only: float
+) -> None:
+    config = Config(grades_success=True, sampling_rate=usual, evaluation_only_sampling_rate=only)
+    grading = grading_of(log_of(tmp_path, 5, evaluation_only=1), config=config)
+    assert len(in_sample(grading, "learning")) == 5 * usual
+    assert len(in_sample(grading, "outcome")) == 5 * only
+
+
 @pytest.mark.parametrize("compat", [None, "reflexio"])
 @pytest.mark.parametrize(("rate", "judged"), [(0.0, 0), (-1.0, 0), (1.0, 8), (7.0, 8)])
 def test_rates_beyond_the_ends_are_none_or_all(tmp_path: Path, compat: Any, rate: float, judged: int) -> None:

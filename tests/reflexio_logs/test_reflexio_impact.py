@@ -458,6 +458,67 @@ def test_a_diagnosis_counts_with_evidence_alone(writer: Writer) -> None:
     assert (record.negative_sessions, record.qualifying_sessions, record.positive_sessions) == (6, 5, 1)
 
 
+def playbook(writer: Writer, name: int, content: str, trigger: str | None) -> None:
+    columns = "user_playbook_id INTEGER PRIMARY KEY, content TEXT NOT NULL DEFAULT '', trigger TEXT"
+    writer.connection.execute(f"CREATE TABLE IF NOT EXISTS user_playbooks ({columns})")
+    writer.connection.execute("INSERT INTO user_playbooks VALUES (?, ?, ?)", (name, content, trigger))
+
+
+@pytest.mark.parametrize(
+    ("content", "trigger", "digest"),
+    [
+        ("Always confirm step 1", "when asked", "7aaff6b7a29fd1fae2e4f59a0e5ec039c674b3019a211127f51a2e5f04e94451"),
+        (
+            'Grüße "a"\n\u2028 \x01 😀 </b>',
+            "wenn \\ é\t",
+            "146a728c151b0dff131405489bc719292836ca668c9149fb5f43a0e5e12cbcb4",
+        ),
+        ("Shared rule 1", None, "cde2d71364691526cd20f90b26fb8d3594d75e94a8746a1f3d69732fd3a96644"),
+        ("", "", "86282362dab6450b3eb089149bf9be0f3c10fdf9defc3fbf4c56d1b539dff891"),
+    ],
+)
+def test_a_diagnosis_counts_for_the_text_that_was_judged(
+    writer: Writer, content: str, trigger: str | None, digest: str
+) -> None:
+    """The digests are those that Reflexio 0.2.32 computed of these playbooks."""
+    playbook(writer, 7, content, trigger)
+    playbook(writer, 8, content + ".", trigger)
+    playbook(writer, 9, content, (trigger or "") + ".")
+    whole = {"diagnosis": diagnosed("external_failure"), "diagnosis_evidence_complete": 1}
+    for number, name in enumerate(["7", "8", "9", "10"]):  # the last is no more in the log: nothing contradicts
+        learning(writer, number, "negative", playbook=name, evaluated_playbook_digest=digest, **whole)
+    path = writer.done()
+    found = impact(path, now=NOW).learnings
+    assert found is not None
+    assert found.diagnoses == {"external_failure": 2, "digest of another text": 2}
+    assert {each.id: each.qualifying_sessions for each in found.harming} == {"7": 0, "8": 1, "9": 1, "10": 0}
+    attributes = [each.about.attributes for each in stored(path, "learning", "retrieved_learning") if each.about]
+    assert {each["learning"]: each["diagnosis_evidence"] for each in attributes} == {
+        "7": "complete", "8": "incomplete", "9": "incomplete", "10": "complete",
+    }  # fmt: skip
+    with open_store(path) as store:
+        rows = list(store.learning_verdicts(store.account()))
+    assert [row.diagnosis_lacks for row in rows] == [None, "digest of another text", "digest of another text", None]
+
+
+def test_a_verdict_whose_session_is_gone_is_held_to_the_digest_too(writer: Writer) -> None:
+    playbook(writer, 7, "Ask first", None)
+    judged(writer, [("s1", "u1", "with", 1)])
+    row = {"is_relevant": 1, "impact": "negative", "created_at": int(BEGIN.timestamp()), "kind": "user_playbook"}
+    row |= {"diagnosis_evidence_complete": 1, "evaluated_playbook_digest": "f" * 64, "interaction_id": 999}
+    writer.add(
+        "retrieved_learning_evaluation",
+        user_id="u9",
+        session_id="gone",
+        learning_id="7",
+        diagnosis=diagnosed("no_issue"),
+        **row,
+    )
+    found = impact(writer.done(), now=NOW).learnings
+    assert found is not None
+    assert found.diagnoses == {"digest of another text": 1}
+
+
 @pytest.mark.parametrize(
     ("negative", "excused", "positive", "marked"),
     [(3, 0, 2, True), (2, 1, 2, False), (3, 0, 1, False), (4, 2, 3, True)],

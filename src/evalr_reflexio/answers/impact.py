@@ -406,11 +406,6 @@ def _customers(gathering: Gathering) -> CustomerAnswer | None:
 
 def _health(gathering: Gathering, everyone: ArmSums, account: Log, sound: Collection[str]) -> Health:
     sums, config = gathering.health, gathering.config
-    sampling = {
-        "sessions": config.sampling_rate,
-        "evaluation_only": config.evaluation_only_sampling_rate,
-        "learnings": config.learning_sampling_rate,
-    }
     return Health(
         published=everyone.published,
         evaluated=everyone.evaluated,
@@ -429,5 +424,5 @@ def _health(gathering: Gathering, everyone: ArmSums, account: Log, sound: Collec
         outside_the_period=sums.outside,
         skipped={why: count for why, count in account.left_out.counts.most_common() if why not in sound},
         repaired=dict(account.repaired),
-        sampling=None if config.path is None else sampling,
+        sampling=None if config.path is None else config.rates._asdict(),
     )

@@ -27,9 +27,6 @@ EARLIER = "judged again"
 NOT_TOLD = "not told"
 """The use of a learning where answers do not say what they cite, or the answer is gone."""
 
-NO_DIAGNOSIS, NO_EVIDENCE, INCOMPLETE, NO_DIGEST = (
-    "no diagnosis", "no cited interactions", "incomplete evidence", "no recorded digest",
-)  # fmt: skip
 _NOT_ITS_FAULT = frozenset(("application_failure", "external_failure", "no_issue"))
 _POSITIVE, _NEGATIVE, _EXCUSED = 1, 2, 4
 """What verdicts say of a learning in a session; excused is a negative one that a diagnosis lays to something else."""
@@ -37,15 +34,9 @@ PLAYBOOKS = frozenset(("user_playbook", "agent_playbook"))
 LEAST_NEGATIVE, LEAST_POSITIVE = 3, 2
 
 
-def diagnosis_of(row: LearningRow) -> str:
-    """The diagnosis of a verdict, where it counts: with interactions that it cites, complete evidence and a digest."""
-    if row.diagnosis is None:
-        return NO_DIAGNOSIS
-    if not row.evidence:
-        return NO_EVIDENCE
-    if not row.evidence_complete:
-        return INCOMPLETE
-    return row.diagnosis if row.digest else NO_DIGEST
+def diagnosis_of(row: LearningRow) -> str | None:
+    """The diagnosis of a verdict, where it counts, and otherwise what it lacks."""
+    return row.diagnosis_lacks or row.diagnosis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
