@@ -1,4 +1,4 @@
-"""What every test shares: reproducible properties, and the folder of real logs where one is given."""
+"""What every test shares: reproducible properties, real logs where they are given, a server and a browser."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from postgres_server import Server, started
 
 # A busy machine must not turn a slow example into a failure; in CI the examples are the same on every run.
 settings.register_profile(
@@ -34,6 +35,13 @@ def real_logs() -> Path:
     if not folder:
         pytest.skip("EVALR_DATA names no folder of real logs")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A real server of PostgreSQL, started here and stopped at the end: each test makes a database of its own."""
+    with started() as server:
+        yield server
 
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -81,95 +81,91 @@ class Transform(BaseModel):
     warning: str = ""
 
 
+def _made(kind: TransformKind, name: str, shows: InputKind, description: str, **options: Any) -> Transform:
+    """A transform of the catalogue, which goes by its kind unless `id` says otherwise."""
+    return Transform(**{"id": kind, **options}, kind=kind, name=name, input_kind=shows, description=description)
+
+
+_TOOLS = {"include_tool_calls": True, "include_tool_results": True}
+
 CATALOGUE: dict[str, Transform] = {
     made.id: made
     for made in (
-        Transform(
-            id="user_message",
-            kind="user_message",
-            name="User chat",
-            description="One row for each message that a person wrote: exactly its text.",
-            input_kind="user_chat",
+        _made(
+            "user_message",
+            "User chat",
+            "user_chat",
+            "One row for each message that a person wrote: exactly its text.",
         ),
-        Transform(
-            id="assistant_message",
-            kind="assistant_message",
-            name="Agent chat",
-            description="One row for each message that the agent showed to people: exactly its text.",
-            input_kind="agent_chat",
+        _made(
+            "assistant_message",
+            "Agent chat",
+            "agent_chat",
+            "One row for each message that the agent showed to people: exactly its text.",
         ),
-        Transform(
-            id="full_conversation",
-            kind="full_conversation",
-            name="Full trace",
-            description="One row for each conversation.",
-            input_kind="full_trace",
+        _made(
+            "full_conversation",
+            "Full trace",
+            "full_trace",
+            "One row for each conversation.",
             warning="can be expensive; may exceed context window; not appropriate for per-turn labeling",
         ),
-        Transform(
-            id="rolling_window",
-            kind="rolling_window",
-            name="Rolling window",
-            description="One row for each message of a person or an agent, with the seven before it.",
-            input_kind="full_trace",
+        _made(
+            "rolling_window",
+            "Rolling window",
+            "full_trace",
+            "One row for each message of a person or an agent, with the seven before it.",
         ),
-        Transform(
-            id="user_plus_previous_assistant",
-            kind="user_plus_previous_assistant",
-            name="User and previous agent message",
-            description="One row for each message of a person, with the agent's message that it answers.",
-            input_kind="user_chat",
+        _made(
+            "user_plus_previous_assistant",
+            "User and previous agent message",
+            "user_chat",
+            "One row for each message of a person, with the agent's message that it answers.",
             window_turns=2,
         ),
-        Transform(
-            id="user_plus_tool_calls",
-            kind="user_plus_tool_calls",
-            name="User and tool calls",
-            description="One row for each message of a person, with the tool calls that the agent made upon it.",
-            input_kind="user_chat",
+        _made(
+            "user_plus_tool_calls",
+            "User and tool calls",
+            "user_chat",
+            "One row for each message of a person, with the tool calls that the agent made upon it.",
             format="compact_trace",
             include_assistant_messages=False,
             include_tool_calls=True,
         ),
-        Transform(
+        _made(
+            "user_plus_tool_calls",
+            "User and answer",
+            "full_trace",
+            "One row for each message of a person, with all that the agent said and did upon it.",
             id="user_and_answer",
-            kind="user_plus_tool_calls",
-            name="User and answer",
-            description="One row for each message of a person, with all that the agent said and did upon it.",
-            input_kind="full_trace",
             format="json_messages",
             include_tool_calls=True,
         ),
-        Transform(
-            id="tool_failure_window",
-            kind="tool_failure_window",
-            name="Tool failure",
-            description="One row for each turn in which a tool call failed, with four turns before it and two after.",
-            input_kind="agent_chat",
+        _made(
+            "tool_failure_window",
+            "Tool failure",
+            "agent_chat",
+            "One row for each turn in which a tool call failed, with four turns before it and two after.",
+            **_TOOLS,
             format="compact_trace",
-            include_tool_calls=True,
-            include_tool_results=True,
             window_turns=5,
             after_turns=2,
         ),
-        Transform(
-            id="agent_window",
-            kind="agent_window",
-            name="Agent window",
-            description="One row for each turn of the agent, with its eleven turns before, tool calls among them.",
-            input_kind="agent_chat",
+        _made(
+            "agent_window",
+            "Agent window",
+            "agent_chat",
+            "One row for each turn of the agent, with its eleven turns before, tool calls among them.",
+            **_TOOLS,
             format="json_messages",
             include_user_messages=False,
-            include_tool_calls=True,
-            include_tool_results=True,
             window_turns=12,
         ),
-        Transform(
-            id="every_other_user_turn",
-            kind="every_other_user_turn",
-            name="Every other user turn",
-            description="One row for the first, third, fifth … message that a person wrote: exactly its text.",
-            input_kind="user_chat",
+        _made(
+            "every_other_user_turn",
+            "Every other user turn",
+            "user_chat",
+            "One row for the first, third, fifth … message that a person wrote: exactly its text.",
             every=2,
         ),
     )

@@ -1,4 +1,4 @@
-"""A server of PostgreSQL and ClickHouse's engine, for the tests of stores."""
+"""ClickHouse's engine, for the tests of stores."""
 
 from __future__ import annotations
 
@@ -6,14 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from postgres_server import Server, started
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Server]:
-    """A real server, started here and stopped at the end."""
-    with started() as server:
-        yield server
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -12,14 +13,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
-from reflex_service import KEY, FakeReflex, talks, texts
+from killed_pass import Job, done
+from reflex_service import FakeReflex, talks, texts
 
-from evalr.runs.retries import Retry
-from evalr.tracepass import Account, BatchTransport, Passes, Service, open_store
-
-ME = Account("ann")
 COUNT, LARGEST = 6, 5
 CHILD = Path(__file__).parent / "killed_pass.py"
 
@@ -42,39 +41,68 @@ def served(fake: FakeReflex) -> Iterator[str]:
             thread.join(timeout=20)
 
 
-def run_child(store: Path, url: str, write: int = 0, then: Callable[[int], None] = lambda _: None) -> int:
-    command = [sys.executable, str(CHILD), str(store), url, str(COUNT), str(LARGEST), str(write)]
+def run_child(job: Job, then: Callable[[int], None] = lambda _: None) -> dict[str, Any] | None:
+    """What a process made of a job; None where it was killed."""
     folders = [str(CHILD.parent), *filter(None, sys.path)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as child:
+    command = [sys.executable, str(CHILD), json.dumps(job)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True) as child:
         then(child.pid)
-        _, said = child.communicate(timeout=60)
+        came, said = child.communicate(timeout=120)
     assert child.returncode in (0, -signal.SIGKILL), said
-    return child.returncode
+    return json.loads(came) if child.returncode == 0 else None
 
 
-def finish(store_path: Path, url: str, fake: FakeReflex) -> None:
-    """Resume the pass here, and count."""
-    traces = talks(COUNT)
-    store = open_store(store_path)
-    service = Service(url, KEY, retry=Retry(first=0.01))
-    passes = Passes(ME, store, BatchTransport(service, largest=LARGEST), poll=0.01)
-    found = passes.resume_sync("p", traces)
-    assert found.status == "complete"
-    results = list(store.results(ME, passes="p"))
-    assert len(results) == 2 * len(texts(traces)) == found.total_predictions
-    assert len({(each.request_id, each.reflex_model) for each in results}) == len(results)
-    assert set(fake.billed) == {(text, model) for text in texts(traces) for model in ("m1", "m2")}
+def check(came: dict[str, Any], fake: FakeReflex) -> None:
+    """Nothing is lost, repeated, or paid for twice."""
+    asked = texts(talks(COUNT))
+    assert came["status"] == "complete"
+    assert came["listed"] == COUNT
+    assert len(came["results"]) == 2 * len(asked) == came["predictions"]
+    assert len(set(map(tuple, came["results"]))) == len(came["results"])
+    assert set(fake.billed) == {(text, model) for text in asked for model in ("m1", "m2")}
     assert set(fake.billed.values()) == {1}
-    assert [(each.number, each.status) for each in store.batches(ME, "p")] == [(0, "ended"), (1, "ended"), (2, "ended")]
-    store.close()
+    assert [*map(tuple, came["batches"])] == [(0, "ended"), (1, "ended"), (2, "ended")]
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
+    """Where a pass and its results are kept: in one database, or results in ClickHouse and the pass on a server."""
+    if request.param == "sqlite":
+        return str(tmp_path / "passes.db"), ""
+    if request.param == "clickhouse":
+        pytest.importorskip("chdb")
+        pytest.importorskip("clickhouse_connect")
+    address = request.getfixturevalue("postgres").make(f"killed_{abs(hash(str(tmp_path)))}")
+    return address, str(tmp_path / "chdb") if request.param == "clickhouse" else ""
+
+
+def resumed(job: Job) -> dict[str, Any]:
+    """The pass gone on with: by another process where it takes an engine of which each has one."""
+    job = job._replace(kill="", resume=True)
+    came = run_child(job) if job.chdb else done(job)
+    assert came is not None
+    return came
 
 
 @pytest.mark.parametrize(
-    ("stage", "nth"),
-    [("before upload", 1), ("after upload", 1), ("after upload", 3), ("after status", 1), ("after results", 2)],
+    ("place", "stage", "nth"),
+    [
+        ("sqlite", "before upload", 1),
+        ("sqlite", "after upload", 1),
+        ("sqlite", "after upload", 3),
+        ("sqlite", "after status", 1),
+        ("sqlite", "after results", 2),
+        ("postgres", "after upload", 2),
+        ("postgres", "after results", 1),
+        ("clickhouse", "after results", 3),
+    ],
+    indirect=["place"],
 )
-def test_b5_killed_while_the_service_works_a_pass_resumes_and_pays_once(tmp_path: Path, stage: str, nth: int) -> None:
+def test_b5_killed_while_the_service_works_a_pass_resumes_and_pays_once(
+    place: tuple[str, str], stage: str, nth: int
+) -> None:
     pids: list[int] = []
     seen: list[str] = []
 
@@ -86,14 +114,29 @@ def test_b5_killed_while_the_service_works_a_pass_resumes_and_pays_once(tmp_path
 
     fake = FakeReflex(delay=1, watch=watch)
     with served(fake) as url:
-        assert run_child(tmp_path / "passes.db", url, then=pids.append) == -signal.SIGKILL
+        job = Job(*place, url, COUNT, LARGEST)
+        assert run_child(job, then=pids.append) is None
         fake.watch = None
-        finish(tmp_path / "passes.db", url, fake)
+        check(resumed(job), fake)
 
 
-@pytest.mark.parametrize("write", [4, 8, 12, 15])
-def test_b8_killed_while_it_writes_a_pass_resumes_and_pays_once(tmp_path: Path, write: int) -> None:
+@pytest.mark.parametrize(
+    ("place", "stage", "nth"),
+    [
+        ("sqlite", "before save_batch", 1),
+        ("sqlite", "after settle", 2),
+        ("postgres", "before add_batch", 2),
+        ("postgres", "after write", 3),
+        ("postgres", "after finish", 1),
+        ("clickhouse", "after write", 2),
+        ("clickhouse", "before finish", 1),
+        ("clickhouse", "after finish", 1),
+    ],
+    indirect=["place"],
+)
+def test_b8_killed_while_it_writes_a_pass_resumes_and_pays_once(place: tuple[str, str], stage: str, nth: int) -> None:
     fake = FakeReflex(delay=1)
     with served(fake) as url:
-        assert run_child(tmp_path / "passes.db", url, write) == -signal.SIGKILL
-        finish(tmp_path / "passes.db", url, fake)
+        job = Job(*place, url, COUNT, LARGEST, stage, nth)
+        assert run_child(job) is None
+        check(resumed(job), fake)

@@ -128,8 +128,7 @@ def test_r12_no_text_is_in_any_file_of_a_store(tmp_path: Path) -> None:
 
 
 def test_r12_no_text_is_in_postgres(postgres: Any) -> None:
-    postgres.run("postgres", "CREATE DATABASE no_text")
-    store = open_store(postgres.address("no_text"))
+    store = open_store(postgres.make("no_text"))
     for transport in transports():
         run = Passes(ME, store, transport, hash_key=HASH_KEY, sleep=no_sleep)
         with suppress(TransportError):

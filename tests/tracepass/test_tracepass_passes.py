@@ -795,9 +795,7 @@ def test_r9_ids_and_texts_that_are_no_text_are_read_all_the_same(
     odd = "a\0b\ud83d:c%é\u2028"
     results = None
     if place == "postgres":
-        server = request.getfixturevalue("postgres")
-        server.run("postgres", "CREATE DATABASE odd")
-        store = open_store(server.address("odd"))
+        store = open_store(request.getfixturevalue("postgres").make("odd_ids"))
     else:
         store = open_store(tmp_path / "passes.db")
     if place == "clickhouse":

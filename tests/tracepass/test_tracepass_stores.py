@@ -26,7 +26,7 @@ class TestPostgres(PassStoreContract, ResultStoreContract):
     def open(self, folder: Path, now: Now) -> Any:
         name = f"t{abs(hash(str(folder)))}"
         if name not in self.databases:
-            self.server.run("postgres", f"CREATE DATABASE {name}")
+            self.server.make(name)
             self.databases.add(name)
         return open_store(self.server.address(name), now=now)
 

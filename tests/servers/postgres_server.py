@@ -1,4 +1,4 @@
-"""A server of PostgreSQL that the tests start: as a fixture `postgres` of each folder that needs one."""
+"""A server of PostgreSQL that the tests start: the fixture `postgres`, one for all of a process's tests."""
 
 from __future__ import annotations
 
@@ -47,6 +47,11 @@ class Server:
 
     def address(self, database: str = "postgres", user: str = "evalr") -> str:
         return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
+
+    def make(self, database: str) -> str:
+        """An empty database, which no test before has made; its address."""
+        self.run("postgres", f"CREATE DATABASE {database}")
+        return self.address(database)
 
     def run(self, database: str, *statements: str) -> None:
         import psycopg
