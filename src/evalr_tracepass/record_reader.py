@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalr.errors import LogError
+from evalr.logs.further import Further, ReportTerms
 from evalr.logs.log import Item, Log, Stored
 from evalr.quoting import quoted, safe_text
+
+if TYPE_CHECKING:
+    from evalr_tracepass.records import Result
 
 NAME = "tracepass"
 
@@ -60,7 +64,27 @@ class RecordReader:
 
         wanted = (account_user, account_org)
         items = partial(_items, path=path, passes=passes, fires_on=fires_on_of(fires_on), wanted=wanted)
-        return Log(str(path), self.name, items, strict=strict, noun="reading")
+        return RecordLog(str(path), self.name, items, strict=strict, noun="reading")
+
+
+@dataclass
+class RecordLog(Log):
+    """A log of results, which adds a section on its signals where a page is asked for."""
+
+    terms: ReportTerms | None = field(default=None, init=False, repr=False)
+    counted: Sequence[Result] = field(default=(), init=False, repr=False)
+
+    def prepare(self, terms: ReportTerms) -> None:
+        """See `Log.prepare`."""
+        self.terms = terms
+
+    def further(self) -> Sequence[Further]:
+        """See `Log.further`."""
+        if self.terms is None or not self.terms.details:
+            return ()
+        from evalr_tracepass.record_section import pass_section
+
+        return pass_section(self.counted, self.terms)
 
 
 reader = RecordReader()
@@ -92,5 +116,7 @@ def _items(
     counted = latest_records(found, passes=passes)
     if len(counted) < len(found):
         log.notes.append(f"{len(found) - len(counted):,} readings were repeated, or are of earlier passes")
+    if isinstance(log, RecordLog):
+        log.counted = counted
     for result in fired_results(counted):
         yield Stored(FIRED, result)

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from evalr.estimates.estimate import Estimate
 from evalr.estimates.lift import Lift
+from evalr.estimates.plot import Plotted
 from evalr.estimates.words import interval_words, value_words
-from evalr.logs.blocks import Block
+from evalr.logs.blocks import Block, Figure
 
 
 class ReportTerms(NamedTuple):
@@ -23,6 +24,7 @@ class ReportTerms(NamedTuple):
         level: of all intervals.
         randomised: whether the caller says that arms were assigned at random.
         window: how long a person has to act, where that was asked for.
+        details: whether what pages show is asked for, too: `Further.blocks`.
     """
 
     now: datetime
@@ -31,6 +33,14 @@ class ReportTerms(NamedTuple):
     level: float
     randomised: bool
     window: timedelta | None = None
+    details: bool = False
+
+    def selects(self, at: datetime | None) -> bool:
+        """Whether what began then counts: in the period, and not after the reading time; without a time in none."""
+        if at is None:
+            return self.since is None and self.until is None
+        begun = self.since is None or at >= self.since
+        return begun and (self.until is None or at < self.until) and at <= self.now
 
 
 class FurtherLine(NamedTuple):
@@ -54,7 +64,7 @@ class Further:
     Attributes:
         name: its name in `Report.further` and in JSON; unlike any other's of the log.
         title: what stands above it.
-        lines: what it says; a text is a note on those above.
+        lines: what it says; a text is a note on those above. Without any, it is on pages alone.
         data: everything that it says, in plain types that JSON takes.
         leads: whether it comes before the measures: what somebody asked the reader for.
         blocks: the same as a page shows it, with plots, tiles and things to open; none where it shows the lines.
@@ -80,3 +90,13 @@ def lift_line(title: str, lift: Lift, *, within: bool = True) -> FurtherLine:
     found = lift.difference
     value, interval = value_words(found.value, found.unit), interval_words(found.low, found.high, found.unit)
     return FurtherLine(title, value, interval, tuple(lift.beside()), within)
+
+
+def figure(
+    result: Plotted, *, title: str | None = None, footnote: str | None = None, width: int | None = None
+) -> Figure:
+    """The plot of a result as a block; what its own title says beside it comes before the footnote."""
+    plot = result.plot(title="", width=width)
+    spec = dict(plot.spec)
+    beside = [*spec.pop("title", {}).get("subtitle", []), *([] if footnote is None else [footnote])]
+    return Figure(spec=spec, says=plot.says, title=title, footnote=" · ".join(beside) or None)

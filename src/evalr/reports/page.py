@@ -41,7 +41,7 @@ def sections_page(sections: Sequence[Further], *, level: float) -> str:
 
 
 def _further(sections: Sequence[Further], level: float) -> Iterator[str]:
-    return (table("", level, _further_rows(each), caption=each.title) for each in sections)
+    return (table("", level, _further_rows(each), caption=each.title) for each in sections if each.lines)
 
 
 def _further_rows(section: Further) -> Iterator[Line | str]:

@@ -321,7 +321,7 @@ def report(
     source = given if isinstance(given, Log) else None
     adds = source is not None and measures is None
     if source is not None and adds:
-        source.prepare(ReportTerms(reading.now, since, until, level, randomised, window))
+        source.prepare(ReportTerms(reading.now, since, until, level, randomised, window, details))
     reading.read(given, progress)
     records = sum(reading.kinds.values()) + reading.results if source is None else source.records
     if progress is not None:

@@ -74,7 +74,8 @@ def screen(report: Report, *, width: int, color: bool) -> str:
     footer = [style(DIM, line) for line in wrapped(footer_words(report), width, rest="")]
     rankings = [_ranking(ranked, width, style) for section in report.sections for ranked in section.rankings]
     leading, further = (
-        [_further(each, width, style) for each in report.further if each.leads is leads] for leads in (True, False)
+        [_further(each, width, style) for each in report.further if each.leads is leads and each.lines]
+        for leads in (True, False)
     )
     table = _table(report, width, style)
     blocks = [packed(header_words(report), width), *leading, table, *rankings, *further, [*account, *footer]]

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from evalr.estimates.estimate import Estimate
 from evalr.estimates.lift import Lift
-from evalr.estimates.words import count_words, interval_words, method_words, number_words, p_words, value_words
+from evalr.estimates.stating import denominator_words, method_sentence
+from evalr.estimates.words import count_words, interval_words, p_words, value_words
 
 
 class Footnotes:
@@ -66,23 +67,6 @@ def lift_number(title: str, lift: Lift, footnotes: Footnotes, *, within: bool = 
     return number(title, lift.difference, footnotes, within=within)._replace(
         counted=counts, asides=lift.beside(), tip=f"{arms}. {method}", footnote=footnotes.number(method)
     )
-
-
-def denominator_words(estimate: Estimate) -> str:
-    """What the number is of: `134 of 200`, `134 wins, 52 ties, 14 losses`, `970 waits of 136 sessions`."""
-    counts = estimate.counts
-    if "hits" in counts and "total" in counts:
-        return f"{number_words(counts['hits'])} of {number_words(counts['total'])}; {estimate.counted_words()}"
-    return estimate.counted_words()
-
-
-def method_sentence(estimate: Estimate) -> str:
-    """How the interval was computed, over what."""
-    if estimate.low is None and estimate.high is None:
-        return f"No interval{'' if estimate.reason is None else f': {estimate.reason}'}."
-    over = " or ".join(kind.partition("/")[0] for kind in estimate.clustered_by)
-    clustered = f", clustered by {over}" if over else ""
-    return f"{100 * estimate.level:g}% interval: {method_words(estimate.method)} ({estimate.method}){clustered}."
 
 
 def _versions_words(estimate: Estimate) -> str:

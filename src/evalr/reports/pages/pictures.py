@@ -9,7 +9,11 @@ from xml.etree import ElementTree as ET
 
 from evalr.errors import EvalrError
 from evalr.estimates.plot import Plot
+from evalr.quoting import safe_text
 from evalr.reports.plots import looks
+
+LONGEST = 1_000
+"""Characters of what a plot says to those who cannot see it."""
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _TAGS = frozenset({"svg", "g", "path", "line", "rect", "text", "tspan"})
@@ -57,7 +61,7 @@ def cleaned(svg: str, says: str) -> str:
     made = _element(root)
     if made is None:
         raise EvalrError("a plot is no SVG")
-    made.attrib |= {"role": "img", "aria-label": says}
+    made.attrib |= {"role": "img", "aria-label": safe_text(says, longest=LONGEST)}
     background = made.find("rect")
     if background is not None:
         made.remove(background)

@@ -206,7 +206,7 @@ def _figures(row: Row, pictures: Pictures, *, headline: bool) -> Iterator[Drawn]
     if isinstance(row.groups, Trend):
         if details is None or details.trend is None:
             yield _trend(row.groups, pictures)
-    elif row.groups is not None:
+    elif row.groups is not None and not _is_whole(row.groups, row.estimate):
         yield _by_group(row.groups, pictures)
 
 
@@ -293,6 +293,11 @@ def _groups(report: Report, footnotes: Footnotes) -> list[dict[str, Any]]:
         for group in sizes
         if group in chosen
     ]
+
+
+def _is_whole(groups: Groups, whole: Estimate) -> bool:
+    """Whether there is one group, which everything is in: it says nothing new."""
+    return len(groups) == 1 and next(iter(groups.values())).n == whole.n
 
 
 def _by_name(row: Row) -> bool:

@@ -12,6 +12,7 @@ from evalr.errors import InputError
 from evalr.estimates.estimate import Estimate, Groups, Trend
 from evalr.estimates.lift import Allocation, Lift
 from evalr.estimates.plot import OURS, Plot
+from evalr.estimates.stating import number_cell
 from evalr.estimates.survival import SurvivalCurve
 from evalr.estimates.trends import Trends
 from evalr.quoting import safe_text
@@ -20,7 +21,7 @@ from evalr.reports.plots.funnel import Exclusion, Funnel, funnel_figure
 from evalr.reports.plots.lift import forest_figure, lift_figure
 from evalr.reports.plots.looks import finished
 from evalr.reports.plots.reliability import reliability_figure
-from evalr.reports.plots.rows import interval_rows, number_words
+from evalr.reports.plots.rows import interval_rows
 from evalr.reports.plots.survival import survival_figure
 from evalr.reports.plots.trend import Curve, curves_figure, trend_figure
 
@@ -177,5 +178,5 @@ def _last(trend: Trend) -> Estimate:
 
 
 def _listed(named: Sequence[tuple[str, Estimate]]) -> str:
-    words = [f"{name} {number_words(estimate)} (n={estimate.n:,})" for name, estimate in named]
+    words = [f"{name} {number_cell(estimate)} (n={estimate.n:,})" for name, estimate in named]
     return "; ".join(words[:6]) + (f"; and {len(words) - 6:,} more" if len(words) > 6 else "")

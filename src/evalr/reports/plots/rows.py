@@ -6,19 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalr.estimates.estimate import Estimate
-from evalr.estimates.words import count_words, interval_words, value_words
+from evalr.estimates.stating import number_cell
+from evalr.estimates.words import count_words
 from evalr.quoting import safe_text
 from evalr.reports.plots.looks import BLUE, INK, SOFT, distinct
 from evalr.reports.plots.scales import Scale, scale_for
 
 WIDTH = 240
 STEP = 22
-
-
-def number_words(estimate: Estimate) -> str:
-    """`94.2% [93.1, 95.1]`."""
-    interval = interval_words(estimate.low, estimate.high, estimate.unit)
-    return f"{value_words(estimate.value, estimate.unit)} {interval}".rstrip()
 
 
 def n_words(estimate: Estimate) -> str:
@@ -38,7 +33,7 @@ def point_of(estimate: Estimate, scale: Scale) -> dict[str, Any]:
         "low": (scale.low if low is None else max(low, scale.low)) if some else None,
         "high": (scale.high if high is None else min(high, scale.high)) if some else None,
         "open": some and (low is None or high is None),
-        "shown": number_words(estimate),
+        "shown": number_cell(estimate),
         "n": n_words(estimate),
         "count": estimate.n,
     }
