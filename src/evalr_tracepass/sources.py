@@ -21,6 +21,7 @@ from evalr.quoting import safe_text
 
 UNKNOWN_FILE = "file of a kind that no reader knows"
 NO_CONVERSATION = "file without a conversation"
+OUTSIDE = "link that leads out of the folder"
 
 
 class Source(Iterable[Transcript]):
@@ -62,6 +63,7 @@ def log_sources(
     kind: str | None = None,
     strict: bool = False,
     unknown: Counter[str] | None = None,
+    within: Path | None = None,
     **settings: Any,
 ) -> Iterator[Source]:
     """The logs that a path stands for, one by one: itself, or the files of a folder that is no log as a whole.
@@ -71,6 +73,7 @@ def log_sources(
         kind: the name of the reader to use for all of them.
         strict: raise at the first record that cannot be used.
         unknown: where files of a folder are counted that no reader knows, or that hold no conversation.
+        within: a folder that links must not lead out of, resolved: such files are counted and not opened.
         settings: the reader's own.
 
     Raises:
@@ -83,6 +86,9 @@ def log_sources(
     left_out = Counter[str]() if unknown is None else unknown
     found = 0
     for file in sorted(each for each in folder.rglob("*") if each.is_file() and not each.name.startswith(".")):
+        if within is not None and not file.resolve().is_relative_to(within):
+            left_out[OUTSIDE] += 1
+            continue
         if not _is_log(file):
             left_out[UNKNOWN_FILE] += 1
             continue

@@ -536,6 +536,55 @@ def prune(
     print_lines([f"{count_words(count, 'result')} removed"], {"removed": count}, json=json)
 
 
+@app.command()
+def serve(
+    log: LogPath,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Where to listen; one that other machines reach needs --token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="0 takes one that is free.")] = 8765,
+    token: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", envvar="EVALR_TRACES_TOKEN", help="What a browser must know to be answered."),
+    ] = None,
+    name: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A name by which it may be called; may be several.")
+    ] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Show results; run and change nothing.")] = False,
+    file: SignalFile = None,
+    by: By = "local",
+    url: Url = None,
+    rate: Rate = None,
+    store: StorePlace = DEFAULT_STORE,
+    account: AccountId = DEFAULT_ACCOUNT,
+    org: OrgId = "",
+    kind: Kind = None,
+    strict: Strict = False,
+) -> None:
+    """Serve the traces page: look at conversations, run signals over them, and open what was flagged.
+
+    It is for this machine, at an address that no other reaches. Needs evalr[web].
+    """
+    from evalr_tracepass.web.serving import serve as serve_page
+
+    serve_page(
+        log,
+        kind=kind,
+        strict=strict,
+        place=(store, account, org),
+        signals=file,
+        by=by,
+        url=url,
+        rate=rate,
+        host=host,
+        port=port,
+        token=token,
+        names=name or (),
+        read_only=read_only,
+        say=lambda address: print(f"Traces at {address}  (Ctrl-C stops it)", flush=True),
+    )
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # What several of them do
 # ---------------------------------------------------------------------------------------------------------------------

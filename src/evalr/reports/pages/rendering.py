@@ -47,8 +47,12 @@ def rendered(name: str, **values: Any) -> str:
 
 
 @cache
-def environment() -> Environment:
-    """Templates that escape every text, and fail where one of their values is missing."""
+def environment(*folders: Path) -> Environment:
+    """Templates that escape every text, and fail where one of their values is missing.
+
+    Args:
+        folders: of templates beside those of reports, and before them.
+    """
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ModuleNotFoundError as error:
@@ -56,7 +60,7 @@ def environment() -> Environment:
             raise
         raise MissingExtraError("pages need 'jinja2', which is not installed: pip install 'evalr[report]'") from error
     made = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+        loader=FileSystemLoader([*folders, TEMPLATES]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -85,9 +89,9 @@ def _seen(value: Any) -> Any:
     return safe_text(str(value), longest=LONGEST)
 
 
-def _lines(text: str) -> Any:
+def _lines(text: str, longest: int = LONGEST_OPENED) -> Any:
     """A longer text with its line ends."""
     from markupsafe import Markup, escape
 
-    cut = text if len(text) <= LONGEST_OPENED else text[: LONGEST_OPENED - 1] + "…"
-    return Markup("<br>").join(escape(safe_text(line, longest=LONGEST_OPENED)) for line in cut.splitlines())
+    cut = text if len(text) <= longest else text[: longest - 1] + "…"
+    return Markup("<br>").join(escape(safe_text(line, longest=longest)) for line in cut.splitlines())

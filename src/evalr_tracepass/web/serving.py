@@ -1,0 +1,138 @@
+"""Serving the traces page, as `evalr tracepass serve` does."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from evalr.errors import InputError, MissingExtraError, StoreError
+from evalr.quoting import safe_text
+from evalr_tracepass.catalogue import heuristics
+from evalr_tracepass.command.choosing import own_signals
+from evalr_tracepass.command.passing import LOCAL, transport_of
+from evalr_tracepass.records import Account
+from evalr_tracepass.stores.opening import open_store
+from evalr_tracepass.web.guard import Guard, is_loopback
+
+NEEDED = ("starlette", "uvicorn", "jinja2")
+
+
+def check_installed() -> None:
+    """See that what pages need is there.
+
+    Raises:
+        MissingExtraError: something is not.
+    """
+    for module in NEEDED:
+        try:
+            import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name != module:
+                raise
+            raise MissingExtraError(
+                f"the traces page needs {module!r}, which is not installed: pip install 'evalr[web]'", name=module
+            ) from error
+
+
+def serve(
+    log: str,
+    *,
+    kind: str | None = None,
+    strict: bool = False,
+    place: tuple[str, str, str],
+    signals: str | None = None,
+    by: str = LOCAL,
+    url: str | None = None,
+    rate: float | None = None,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    token: str | None = None,
+    names: Sequence[str] = (),
+    read_only: bool = False,
+    say: Callable[[str], object],
+) -> None:
+    """Serve a log and a store until it is stopped.
+
+    Args:
+        log: a log of conversations, or a folder of logs.
+        kind: the reader to use.
+        strict: stop at the first record that cannot be used.
+        place: the store, the user and the organisation.
+        signals: a file of one's own signals.
+        by: how texts come to classifiers.
+        url: of a service.
+        rate: US dollars for one prediction.
+        host: the address to listen at.
+        port: the port; 0 for any that is free.
+        token: what a browser must know, needed where other machines reach the address.
+        names: by which the server may be called, beside its address.
+        read_only: show results, and change nothing.
+        say: told the address once it is listened at.
+
+    Raises:
+        MissingExtraError: the extra is not installed.
+        InputError: other machines reach the address, and there is no token; or it cannot be listened at.
+        StoreError: the store cannot be opened, or there is none to read.
+        LogError: there is no such log.
+    """
+    check_installed()
+    from evalr_tracepass.web.app import make_app
+    from evalr_tracepass.web.desk import Desk
+    from evalr_tracepass.web.kept import Kept
+    from evalr_tracepass.web.reading import read_log
+
+    local = is_loopback(host)
+    if not local and token is None:
+        raise InputError(
+            f"other machines reach {safe_text(host)!r}, so that anybody on the network could read these traces: pass "
+            "--token, or set EVALR_TRACES_TOKEN, to what a browser must know"
+        )
+    guard = Guard(token=token, names=names, local=local, read_only=read_only)
+    own = own_signals(signals).signals
+    reflexes = heuristics() if by == LOCAL else {}
+    reading = read_log(log, kind=kind, strict=strict)
+    if read_only and "://" not in place[0] and not Path(place[0]).is_file():
+        raise StoreError(f"{safe_text(place[0])}: there is no such store, and --read-only makes none")
+    listening = _listen(host, port)
+    try:
+        store = open_store(place[0])
+        try:
+            kept = Kept(store, Account(place[1], place[2]).checked())
+            prices = dict.fromkeys(reflexes, 0.0) if rate is None and reflexes else rate
+            desk = Desk(reading, kept, guard, transport_of(by, url, reflexes), reflexes, own, prices)
+            reading.begin()
+            say(f"http://{_spelled(host)}:{listening.getsockname()[1]}/")
+            _run(make_app(desk), listening)
+        finally:
+            store.close()
+    finally:
+        listening.close()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if os.name == "posix":
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host.strip("[]"), port))
+    except OSError as error:
+        listening.close()
+        raise InputError(f"cannot listen at {safe_text(host)}:{port}: {error.strerror or error}") from error
+    return listening
+
+
+def _spelled(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def _run(app: Any, listening: socket.socket) -> None:
+    import uvicorn
+
+    # Its log would hold addresses, and these what somebody searched for.
+    config = uvicorn.Config(app, log_level="error", access_log=False, server_header=False, lifespan="off")
+    uvicorn.Server(config).run(sockets=[listening])
