@@ -23,7 +23,7 @@ from evalr_reflexio.arms import (
     arms_of,
     assignments,
 )
-from evalr_reflexio.assigning import assign_arm
+from evalr_reflexio.assigning import AssignmentRule, assign_arm
 from evalr_reflexio.compat import (
     Candidate,
     compat_figures,
@@ -103,6 +103,7 @@ __all__ = [
     "ArmCounts",
     "ArmReading",
     "Arms",
+    "AssignmentRule",
     "ExperimentArms",
     "SourceArms",
     "TagArms",

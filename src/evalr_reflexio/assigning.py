@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 from evalr.errors import InputError
 from evalr_reflexio.config import DEFAULT_ORG
@@ -46,6 +49,66 @@ def assign_arm(name: str, *, holdout: float, experiment: str = TAG, org: str = D
         if not isinstance(given, str):
             raise InputError(f"{what}={given!r} must be a text")
     return not hash_fraction(org, experiment, name) < holdout
+
+
+Unit = Literal["user", "session"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignmentRule:
+    """How an application assigned arms with `assign_arm`, so that the arms of a log can be checked against it.
+
+    Attributes:
+        by: whose id it gave: the user's or the session's.
+        holdout: the share that is held out.
+        experiment, org: as it gave them.
+
+    Raises:
+        InputError: `by` is neither, or `holdout` is no share above 0 and below 1.
+    """
+
+    by: Unit
+    holdout: float
+    experiment: str = TAG
+    org: str = DEFAULT_ORG
+
+    def __post_init__(self) -> None:
+        if self.by not in get_args(Unit):
+            raise InputError(f"by={self.by!r} must be 'user' or 'session'")
+        self.is_treatment("-")  # which refuses what makes no sense
+
+    def is_treatment(self, name: str) -> bool:
+        """Whether the user or session of this id is in the treatment."""
+        return assign_arm(name, holdout=self.holdout, experiment=self.experiment, org=self.org)
+
+
+def rule_of(text: str) -> AssignmentRule:
+    """The rule that a text says: `user:10%` or `session:0.1`, and after commas `experiment=NAME` and `org=NAME`.
+
+    Raises:
+        InputError: it says none.
+    """
+    by, colon, rest = text.partition(":")
+    share, *options = rest.split(",")
+    given = {name.strip(): value.strip() for name, _, value in (option.partition("=") for option in options)}
+    if by not in get_args(Unit) or not colon or len(given) < len(options) or not given.keys() <= {"experiment", "org"}:
+        raise InputError(
+            f"assigned={text!r} must be 'user:10%' or 'session:10%', the share that assign_arm held out; after it may "
+            "stand ',experiment=NAME' and ',org=NAME', where assign_arm was given them"
+        )
+    return AssignmentRule(by=by, holdout=share_of(share), **given)  # type: ignore[arg-type]  # it is one of them
+
+
+def share_of(text: str) -> float:
+    """A share as people write it: `10%` or `0.1`."""
+    number, percent, rest = text.strip().partition("%")
+    try:
+        share = float(number)
+    except ValueError:
+        share = math.nan
+    if rest or not math.isfinite(share):
+        raise InputError(f"{text!r} is no share: write 10% or 0.1")
+    return share / 100 if percent else share
 
 
 def hash_fraction(org: str, experiment: str, user: str) -> float:

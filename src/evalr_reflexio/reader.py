@@ -21,10 +21,23 @@ from evalr.logs.log import Item, Log, Stored
 from evalr.measures.drop_off import WINDOW
 from evalr.quoting import quoted
 from evalr.verdicts import Verdict
-from evalr_reflexio.answers.asked import PLANNED, Asked, Bucket, share_of
+from evalr_reflexio.answers.asked import PLANNED, Asked, Bucket
 from evalr_reflexio.answers.gathering import Gathering
 from evalr_reflexio.answers.impact import Impact, answers_of, gathering_for
-from evalr_reflexio.arms import ArmCounts, Arms, ExperimentArms, SourceArms, TagArms, Unit, arms_of, computed_arm
+from evalr_reflexio.arms import (
+    ArmCounts,
+    Arms,
+    ExperimentArms,
+    SourceArms,
+    TagArms,
+    arms_of,
+    assignment_rule,
+    check_rule,
+    checked_by,
+    checked_words,
+    computed_arm,
+)
+from evalr_reflexio.assigning import AssignmentRule, Unit, share_of
 from evalr_reflexio.compat import compat_figures, own_section
 from evalr_reflexio.config import Config
 from evalr_reflexio.controls import controls_of
@@ -79,6 +92,7 @@ _SETTINGS = {
     "evaluator": None,
     "unit": "session",
     "holdout": None,
+    "assigned": None,
     "bucket": "day",
     "always_valid": False,
     "planned": PLANNED,
@@ -126,6 +140,7 @@ class Options:
     evaluator: str | None = None
     unit: Unit = "session"
     holdout: float | None = None
+    assigned: AssignmentRule | None = None
     bucket: Bucket = "day"
     always_valid: bool = False
     planned: int = PLANNED
@@ -142,6 +157,7 @@ class Options:
             shadow_version=self.shadow_version,
             evaluator=self.evaluator,
             holdout=self.holdout,
+            assigned=self.assigned,
             bucket=self.bucket,
             always_valid=self.always_valid,
             planned=self.planned,
@@ -173,6 +189,7 @@ class ReflexioReader:
         evaluator: str | None = None,
         unit: Unit = "session",
         holdout: float | str | None = None,
+        assigned: str | AssignmentRule | None = None,
         bucket: Bucket = "day",
         always_valid: bool = False,
         planned: int = PLANNED,
@@ -192,6 +209,7 @@ class ReflexioReader:
             evaluator: the judge of sessions whose verdicts the sections beside the measures are of; see `impact`.
             unit: what tags or request sources were assigned to: "session" or "user".
             holdout: the share that was meant to be held out, such as 0.1 or "10%"; see `impact`.
+            assigned: how the application assigned, as `user:10%`: arms are checked against it; see `impact`.
             bucket: of trends by arm: "day", "week" or "month".
             always_valid: print intervals of lifts that hold however often one looks.
             planned: how many users both arms together are planned to have.
@@ -202,6 +220,7 @@ class ReflexioReader:
         if compat not in (None, "reflexio"):
             raise InputError(f"compat={compat!r} must be None or 'reflexio'")
         controls_of(None if arms is None else TagArms() if isinstance(arms, str) else arms, shadow)
+        rule = assignment_rule(assigned, unit)
         options = Options(
             config=config,
             arms=arms,
@@ -209,8 +228,9 @@ class ReflexioReader:
             shadow_version=shadow_version,
             compat=compat,
             evaluator=evaluator,
-            unit=unit,
+            unit=unit if rule is None else rule.by,
             holdout=share_of(holdout) if isinstance(holdout, str) else holdout,
+            assigned=rule,
             bucket=bucket,
             always_valid=always_valid,
             planned=planned,
@@ -273,6 +293,7 @@ def _items(path: Path, options: Options, log: Log) -> Iterator[Item]:
         if isinstance(arms, str):
             randomised = log.terms is not None and log.terms.randomised
             arms = arms_of(arms, config=config, store=store, randomised=randomised, unit=options.unit)
+        check_rule(arms, options.assigned)
         reading = _Reading(store, options, arms, config, log)
         yield from reading.items()
         if reading.gathering is not None and log.terms is not None:
@@ -344,7 +365,7 @@ class _Reading:
         reading = self.arms.read(record)
         self.log.arms.see(reading)
         if reading.arm is not None:
-            computed = computed_arm(record, self.arms, org=self.config.org)
+            computed = computed_arm(record, self.arms, org=self.config.org, rule=self.options.assigned)
             if computed is not None:
                 self.log.arms.check(record, reading.arm, computed)
         return reading.arm
@@ -432,7 +453,7 @@ class _Reading:
         if self.arms is None:
             notes += _ways_to_split(self.store)
         else:
-            notes += arm_sentences(self.log.arms, self.arms)
+            notes += arm_sentences(self.log.arms, self.arms, self.options.assigned)
 
 
 def _repeated(stored: Stored, times: Counter[Any]) -> Stored:
@@ -457,7 +478,7 @@ def _ways_to_split(store: Store) -> list[str]:
     return [f"sessions could be compared in arms: {', '.join(ways)}"] if ways else []
 
 
-def arm_sentences(counts: ArmCounts, arms: Arms) -> list[str]:
+def arm_sentences(counts: ArmCounts, arms: Arms, rule: AssignmentRule | None = None) -> list[str]:
     """Sessions by arm, those in none by cause, and how many of the arms a hash would give again."""
     by_arm = ", ".join(f"{quoted(arm)[1:-1]} {counts.sessions[arm]:,}" for arm in sorted(counts.sessions)) or "none"
     found = [f"sessions by arm ({quoted(arms.name, longest=80)[1:-1]}): {by_arm}"]
@@ -467,10 +488,8 @@ def arm_sentences(counts: ArmCounts, arms: Arms) -> list[str]:
         )
         found.append(f"sessions in no arm: {causes}")
     if counts.checked:
-        agreeing = counts.checked - counts.disagreeing
-        agree = f"{agreeing:,} of {counts.checked:,} sessions are in the arm of their user's hash"
-        named = ", ".join(f"{quoted(session)} of {quoted(user)}" for user, session in counts.disagreeing_sessions[:3])
-        found.append(agree + (f"; not so: {named}" if named else ""))
+        by = checked_by(arms, rule)
+        found.append(checked_words(counts.checked, counts.disagreeing, by, counts.disagreeing_sessions))
     if not arms.randomised and not isinstance(arms, ExperimentArms):
         found.append("who assigned these arms is not known here: their difference is an observation")
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from evalr.measures import success_rate
 from evalr.reflexio import (
     ArmCounts,
     Arms,
+    AssignmentRule,
     Config,
     Experiment,
     ExperimentArms,
@@ -31,13 +32,16 @@ from evalr.reflexio import (
     arms_of,
     assign_arm,
     assignments,
+    impact,
     open_store,
     read_config,
 )
 from evalr_reflexio.arms import computed_arm
+from evalr_reflexio.assigning import rule_of
 from evalr_reflexio.rows import NOT_KEPT
 
 KEY = "reflexio_retrieval_enabled"
+NOW = datetime(2026, 12, 1, tzinfo=UTC)
 
 
 def tagged(folder: Path, *metadata: object) -> Path:
@@ -348,14 +352,94 @@ def test_a_lone_surrogate_is_no_id() -> None:
         assign_arm("\ud800", holdout=0.5)
 
 
-@pytest.mark.parametrize("unit", ["session", "user"])
-def test_a_stamped_tag_can_be_computed_anew(unit: Any) -> None:
+@pytest.mark.parametrize("by", ["session", "user"])
+def test_an_arm_can_be_computed_anew_where_the_rule_is_known(by: Any) -> None:
     record = SessionRecord("u1", "s1")
-    arm = computed_arm(record, TagArms(unit=unit), org="o", holdout=0.5)
-    name = "u1" if unit == "user" else "s1"
-    assert arm == ("treatment" if assign_arm(name, holdout=0.5, org="o") else "control")
+    rule = AssignmentRule(by=by, holdout=0.5, org="o")
+    treated = assign_arm("u1" if by == "user" else "s1", holdout=0.5, org="o")
+    assert computed_arm(record, TagArms(unit=by), org=None, rule=rule) == ("treatment" if treated else "control")
+    sources = SourceArms({"old": ["x"], "new": ["y"]}, unit=by)  # the last one is the control, where none is called so
+    assert computed_arm(record, sources, org=None, rule=rule) == ("old" if treated else "new")
     assert computed_arm(record, TagArms(), org="o") is None
-    assert computed_arm(record, SourceArms({"a": ["x"]}), org="o", holdout=0.5) is None
+    assert computed_arm(SessionRecord("", "s1"), TagArms(unit="user"), org="o", rule=replace(rule, by="user")) is None
+
+
+@pytest.mark.parametrize("how", ["tag", "request-source"])
+@pytest.mark.parametrize("by", ["session", "user"])
+def test_logged_arms_are_checked_against_the_rule_that_the_caller_names(tmp_path: Path, how: str, by: str) -> None:
+    """In each way of reading: two sessions of sixty were stamped wrong, and one has no stamp at all."""
+    writer = Writer(tmp_path / "reflexio.db", "0.2.25")
+    wrong = {"s5", "s40"}
+    for number in range(61):
+        user, session = f"u{number % 20}", f"s{number}"
+        treated = assign_arm(user if by == "user" else session, holdout=0.3, experiment="spring")
+        stamp = treated != (session in wrong)
+        row = {"metadata": f'{{"{KEY}": {"true" if stamp else "false"}}}', "source": "with" if stamp else "without"}
+        if number == 60:
+            row = {"metadata": "{}", "source": ""}
+        writer.session(session, user, BEGIN + timedelta(hours=number), **row)
+        writer.outcome(session, user, BEGIN + timedelta(hours=number))
+    path = writer.done()
+    arms = "tag" if how == "tag" else "request-source:treatment=with;control=without"
+    assigned = f"{by}:30%,experiment=spring"
+    said = f"58 of 60 sessions are in the arm of their {by}'s hash; not so: 's5' of 'u5', 's40' of 'u0'"
+
+    found = impact(path, arms=arms, assigned=assigned, now=NOW)
+    assert found.arms is not None
+    assert (found.arms.checked, found.arms.disagreeing, found.arms.checked_by) == (60, 2, by)
+    assert found.arms.disagreeing_sessions == (("u5", "s5"), ("u0", "s40"))
+    assert said in str(found)
+    assert found.to_dict()["arms"]["disagreeing_sessions"] == [["u5", "s5"], ["u0", "s40"]]
+    # The rule says what was assigned, and how much of it was meant to be held out.
+    assert found.arms.unit == by
+    allocation = found.arms.pairs[0].allocation
+    assert allocation.sample_ratio is not None
+    assert sum(allocation.assigned.values()) + allocation.in_several == (60 if by == "session" else 20)
+
+    log: Any = read(path, arms=arms, assigned=assigned)
+    list(log)
+    assert (log.arms.checked, log.arms.disagreeing) == (60, 2)
+    assert said in "\n".join(log.notes)
+
+    # Another rule is not the one by which they were assigned.
+    other = impact(path, arms=arms, assigned=f"{by}:30%", now=NOW).arms
+    assert other is not None
+    assert other.disagreeing > 10
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("user:10%", AssignmentRule(by="user", holdout=0.1)),
+        ("session:0.25", AssignmentRule(by="session", holdout=0.25)),
+        ("user:10%, org=acme ,experiment=e:1", AssignmentRule(by="user", holdout=0.1, experiment="e:1", org="acme")),
+    ],
+)
+def test_a_rule_of_assignment_as_a_text(text: str, rule: AssignmentRule) -> None:
+    assert rule_of(text) == rule
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"assigned": "10%", "arms": "tag"}, "must be 'user:10%' or 'session:10%'"),
+        ({"assigned": "user:10%,org=a,org=b", "arms": "tag"}, "must be 'user:10%'"),
+        ({"assigned": "user:10%,who=a", "arms": "tag"}, "must be 'user:10%'"),
+        ({"assigned": "user:ten", "arms": "tag"}, "'ten' is no share"),
+        ({"assigned": "user:100%", "arms": "tag"}, "above 0 and below 1"),
+        ({"assigned": "session:10%", "arms": "tag", "unit": "user"}, "that sessions were"),
+        ({"assigned": "user:10%", "arms": TagArms()}, "the arms are of sessions, and assigned=... of users"),
+        ({"assigned": "user:10%"}, "name those of the log"),
+        ({"assigned": "user:10%", "arms": "request-source:a=x;b=y;c=z"}, "there are 3"),
+        ({"assigned": "user:10%", "arms": ExperimentArms(Experiment("e"))}, "checked against its own"),
+    ],
+)
+def test_rules_that_these_arms_cannot_have(tmp_path: Path, given: dict[str, Any], message: str) -> None:
+    path = tagged(tmp_path, "{}")
+    with pytest.raises(InputError, match=message):
+        impact(path, now=NOW, **given)
+    with pytest.raises(InputError, match=message):
+        list(read(path, **given))
 
 
 # Configuration

@@ -16,8 +16,8 @@ from evalr_reflexio.answers.asked import Asked
 from evalr_reflexio.answers.buckets import success_trend
 from evalr_reflexio.answers.feeding import BY_ARM, tally_of
 from evalr_reflexio.answers.measured import JUDGED, TURNS, computed_by, summaries
-from evalr_reflexio.arms import ArmCounts, Arms, ExperimentArms
-from evalr_reflexio.assigning import CONTROL, HOLDOUT
+from evalr_reflexio.arms import ArmCounts, Arms, ExperimentArms, pairs_of
+from evalr_reflexio.assigning import Unit
 
 
 class Coverage(NamedTuple):
@@ -112,6 +112,7 @@ class ArmsAnswer:
         untagged: published sessions in no arm, by cause; see `ArmCounts`.
         seen: the values that were there instead of a tag, by cause.
         checked, disagreeing: sessions whose arm was computed anew, and those whose logged arm is another one.
+        checked_by: of whose hash: "user" or "session".
         disagreeing_sessions: the first of those, by (user, session).
     """
 
@@ -126,6 +127,7 @@ class ArmsAnswer:
     checked: int
     disagreeing: int
     disagreeing_sessions: Sequence[tuple[str, str]]
+    checked_by: Unit = "user"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in plain types that JSON takes."""
@@ -140,6 +142,7 @@ class ArmsAnswer:
             "seen": {cause: dict(values) for cause, values in self.seen.items()},
             "checked": self.checked,
             "disagreeing": self.disagreeing,
+            "checked_by": self.checked_by,
             "disagreeing_sessions": [list(key) for key in self.disagreeing_sessions],
         }
 
@@ -190,13 +193,6 @@ def arm_answer(
 
 def _given_by(name: str, asked: Asked, judge: tuple[str, str]) -> tuple[str, str]:
     return judge if name in JUDGED else computed_by(name, asked)
-
-
-def pairs_of(arms: Arms) -> list[tuple[str, str]]:
-    """(treatment, control) of each comparison: the control is the arm so called, or else the last one named."""
-    labels = list(arms.labels)
-    control = next((label for label in labels if label.casefold() in (CONTROL, HOLDOUT)), labels[-1])
-    return [(label, control) for label in labels if label != control]
 
 
 def compared(
@@ -269,6 +265,8 @@ def _allocation(
 def _weights(pair: tuple[str, str], arms: Arms, asked: Asked) -> list[float] | None:
     """The split that was meant, treatment first; None where nobody said."""
     holdout = asked.holdout
+    if holdout is None and asked.assigned is not None:
+        holdout = asked.assigned.holdout
     if isinstance(arms, ExperimentArms):
         percentage = arms.experiment.holdout_percentage
         holdout = holdout if percentage is None else percentage / 100

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Literal, get_args
@@ -11,6 +10,7 @@ from evalr.errors import InputError
 from evalr.estimates.interval import tail
 from evalr.inputs import check_window
 from evalr.measures.drop_off import WINDOW
+from evalr_reflexio.assigning import AssignmentRule
 from evalr_reflexio.stored import Served
 
 Bucket = Literal["day", "week", "month"]
@@ -38,6 +38,7 @@ class Asked:
     evaluator: str | None = None
     shadow_version: str | None = None
     holdout: float | None = None
+    assigned: AssignmentRule | None = None
     planned: int = PLANNED
     always_valid: bool = False
     newest: int = NEWEST
@@ -72,18 +73,6 @@ class Asked:
         if self._all_times:
             return True
         return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
-
-
-def share_of(text: str) -> float:
-    """A share as people write it: `10%` or `0.1`."""
-    number, percent, rest = text.strip().partition("%")
-    try:
-        share = float(number)
-    except ValueError:
-        share = math.nan
-    if rest or not math.isfinite(share):
-        raise InputError(f"{text!r} is no share: write 10% or 0.1")
-    return share / 100 if percent else share
 
 
 def day_of(at: datetime) -> int:

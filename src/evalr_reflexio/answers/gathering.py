@@ -15,7 +15,7 @@ from evalr_reflexio.answers.learnings import LearningSums
 from evalr_reflexio.answers.newest import Newest
 from evalr_reflexio.answers.recent import Recent
 from evalr_reflexio.answers.shadows import ShadowSums
-from evalr_reflexio.arms import ArmCounts, ArmReading, Arms, ExperimentArms, computed_arm
+from evalr_reflexio.arms import ArmCounts, ArmReading, Arms, ExperimentArms, checked_by, computed_arm
 from evalr_reflexio.config import Config
 from evalr_reflexio.rows import InteractionRow, OutcomeRow, Reference, SessionRecord
 
@@ -177,12 +177,17 @@ class Gathering:
 
     def _count_arm(self, record: SessionRecord, reading: ArmReading, arms: Arms, user: int) -> None:
         self.arm_counts.see(reading)
-        if reading.arm is not None and isinstance(arms, ExperimentArms):
+        rule = self.asked.assigned
+        if reading.arm is None or (rule is None and not isinstance(arms, ExperimentArms)):
+            return
+        if checked_by(arms, rule) == "session":
+            computed = computed_arm(record, arms, org=self.config.org, rule=rule)
+        else:
             if user not in self._computed:
-                self._computed[user] = computed_arm(record, arms, org=self.config.org)
+                self._computed[user] = computed_arm(record, arms, org=self.config.org, rule=rule)
             computed = self._computed[user]
-            if computed is not None:
-                self.arm_counts.check(record, reading.arm, computed)
+        if computed is not None:
+            self.arm_counts.check(record, reading.arm, computed)
 
     def _count_attributed(self, at: datetime, arm: str | None) -> None:
         """Whether a judged session carries the split; of an experiment's, only those that began while it ran count."""

@@ -34,7 +34,8 @@ from evalr_reflexio.answers.health import Health
 from evalr_reflexio.answers.learnings import LearningAnswer
 from evalr_reflexio.answers.recent import RecentOutcome, by_request_source, recent_outcome
 from evalr_reflexio.answers.shadows import ShadowAnswer
-from evalr_reflexio.arms import Arms, ExperimentArms, Unit, arms_of
+from evalr_reflexio.arms import Arms, ExperimentArms, arms_of, assignment_rule, check_rule, checked_by
+from evalr_reflexio.assigning import AssignmentRule, Unit
 from evalr_reflexio.config import Config
 from evalr_reflexio.controls import controls_of
 from evalr_reflexio.parsing import UNNAMED_EVALUATOR
@@ -168,6 +169,7 @@ def impact(
     randomised: bool = False,
     unit: Unit = "session",
     holdout: float | None = None,
+    assigned: str | AssignmentRule | None = None,
     level: float = 0.95,
     bucket: Bucket = "day",
     always_valid: bool = False,
@@ -199,6 +201,8 @@ def impact(
         unit: what tags or request sources were assigned to, which the sample-ratio check counts: "session", or "user".
         holdout: the share that was meant to be held out, such as 0.1, for the sample-ratio check; of an experiment its
             own percentage is known.
+        assigned: how the application assigned with `assign_arm`, as `user:10%` or `session:10%`: then the arm of each
+            session is computed anew and checked against the log. It says the unit and the share held out, too.
         level: of all intervals.
         bucket: of trends: "day", "week" (from Monday) or "month", in UTC.
         always_valid: print intervals of lifts that hold however often one looks; the data have both.
@@ -234,6 +238,7 @@ def impact(
         evaluator=evaluator,
         shadow_version=shadow_version,
         holdout=holdout,
+        assigned=assignment_rule(assigned, unit),
         planned=planned,
         always_valid=always_valid,
         newest=newest,
@@ -257,6 +262,7 @@ def _impact(
     strict: bool,
 ) -> Impact:
     known = config_for(store, config)
+    unit = unit if asked.assigned is None else asked.assigned.by
     chosen = (
         arms_of(arms, config=known, store=store, randomised=randomised, unit=unit) if isinstance(arms, str) else arms
     )
@@ -289,8 +295,10 @@ def gathering_for(store: Store, asked: Asked, arms: Arms | None, config: Config)
     """An empty gathering that knows which verdicts of the log count.
 
     Raises:
-        InputError: the judge or the prompt version that was asked for has no verdict in the log.
+        InputError: the judge or the prompt version that was asked for has no verdict in the log, or the arms cannot be
+            checked against the rule of assignment.
     """
+    check_rule(arms, asked.assigned)
     return Gathering(
         asked,
         arms=arms,
@@ -375,6 +383,7 @@ def _arms(
         pairs=compared(gathering.sums, entries, members, arms, asked, judge, randomised=by_chance),
         by_arm=by_arm,
         attributed=Coverage(gathering.attributed, gathering.judged_in_experiment),
+        checked_by=checked_by(arms, asked.assigned),
         **untagged_of(gathering.arm_counts),
     )
 

@@ -18,6 +18,7 @@ from evalr_reflexio.answers.impact import Impact
 from evalr_reflexio.answers.learnings import LearningAnswer, LearningRecord
 from evalr_reflexio.answers.measured import CORRECTIONS, DROP_OFF, ESCALATION, SUCCESS, TOKENS, TURNS
 from evalr_reflexio.answers.shadows import Compared, ShadowAnswer
+from evalr_reflexio.arms import checked_words
 from evalr_reflexio.stored import CONTROLS
 
 BUCKETS_SHOWN = 10
@@ -83,8 +84,7 @@ def _arms(impact: Impact, arms: ArmsAnswer) -> Lines:
         seen = ", ".join(f"{value} ({each:,})" for value, each in arms.seen.get(cause, {}).items())
         yield FurtherLine(f"in no arm: {cause}", f"{count:,}", notes=[seen] if seen else [])
     if arms.checked:
-        agreeing = arms.checked - arms.disagreeing
-        yield f"{agreeing:,} of {count_words(arms.checked, 'session')} are in the arm of their user's hash"
+        yield checked_words(arms.checked, arms.disagreeing, arms.checked_by, arms.disagreeing_sessions)
 
 
 def _pair(pair: ArmPair, impact: Impact, *, several: bool) -> Lines:
