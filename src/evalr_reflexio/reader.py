@@ -38,6 +38,7 @@ from evalr_reflexio.arms import (
     computed_arm,
 )
 from evalr_reflexio.assigning import AssignmentRule, Unit, share_of
+from evalr_reflexio.blocks.beside import Beside, beside_of
 from evalr_reflexio.compat import compat_figures, own_section
 from evalr_reflexio.config import Config
 from evalr_reflexio.controls import controls_of
@@ -108,6 +109,7 @@ class ReflexioLog(Log):
         arms: how many sessions are in each arm, and why the others are in none; empty where no arms were asked for.
         config: what is known of the organisation's settings.
         impact: what a report adds to its measures, once it has read the log; None for other readers.
+        beside: what a page shows beside it; None where no page was asked for.
     """
 
     noticed: Noticed = field(default_factory=Noticed, init=False)
@@ -116,6 +118,7 @@ class ReflexioLog(Log):
     terms: ReportTerms | None = field(default=None, init=False, repr=False)
     own: Mapping[str, Any] | None = field(default=None, init=False, repr=False)
     impact: Impact | None = field(default=None, init=False, repr=False)
+    beside: Beside | None = field(default=None, init=False, repr=False)
 
     def prepare(self, terms: ReportTerms) -> None:
         """Take note of what a report asks for, so that its further sections are of the same reading."""
@@ -125,7 +128,7 @@ class ReflexioLog(Log):
         """What the log says of Reflexio's impact; or Reflexio's own figures, where they were asked for."""
         if self.own is not None:
             return (own_section(self.own),)
-        return () if self.impact is None else self.impact.sections()
+        return () if self.impact is None else self.impact.sections(self.beside)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,6 +301,8 @@ def _items(path: Path, options: Options, log: Log) -> Iterator[Item]:
         yield from reading.items()
         if reading.gathering is not None and log.terms is not None:
             log.impact = answers_of(reading.gathering, store, log, randomised=log.terms.randomised, sound=SOUND)
+            if log.terms.details:
+                log.beside = beside_of(store, log.impact)
         if options.compat is not None and log.terms is not None:
             log.own = _own_figures(store, arms, config, log)
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from evalr.errors import InputError
+from evalr.estimates.estimate import Estimate
+from evalr.estimates.lift import Lift
 
 Tone = Literal["note", "warning"]
 
@@ -93,6 +95,21 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """Estimates and differences below each other: each with its interval, what it is of, and how it was computed.
+
+    Attributes:
+        rows: each with what it is called.
+        title: what they are.
+        footnote: what holds for all of them.
+    """
+
+    rows: tuple[tuple[str, Estimate | Lift], ...]
+    title: str | None = None
+    footnote: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
     """A plot.
 
@@ -145,4 +162,4 @@ class Cards:
     footnote: str | None = None
 
 
-Block: TypeAlias = Notice | Tiles | Table | Figure | Cards
+Block: TypeAlias = Notice | Tiles | Table | Numbers | Figure | Cards

@@ -56,7 +56,7 @@ class Gathering:
         self._computed: dict[int, str | None] = {}
         self.arm_counts = ArmCounts()
         self.shadows = ShadowSums(asked, shadow_version, controls, self.numbering)
-        self.learnings = LearningSums(self.numbering)
+        self.learnings = LearningSums(self.numbering, asked.newest)
         self.recent: Newest[Recent] = Newest(asked.newest)
         self.customers = CustomerSums()
         self.health = HealthSums()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalr.errors import InputError
 from evalr.estimates.estimate import Estimate, Trend
@@ -43,6 +43,9 @@ from evalr_reflexio.places import config_for, open_store
 from evalr_reflexio.store import Store
 from evalr_reflexio.stored import UNVERSIONED, Served
 from evalr_reflexio.tables import OUTCOMES
+
+if TYPE_CHECKING:
+    from evalr_reflexio.blocks.beside import Beside
 
 UNREAD = ("content", "expert_content", "tools_used", "user_action")
 """Columns of interactions that no answer is made of."""
@@ -110,11 +113,11 @@ class Impact:
         """`recent` by the request source of the sessions' first requests."""
         return by_request_source(self.recent)
 
-    def sections(self) -> tuple[Further, ...]:
-        """The sections that it adds to a report."""
+    def sections(self, beside: Beside | None = None) -> tuple[Further, ...]:
+        """The sections that it adds to a report; with what a page shows, where what stands beside it is given."""
         from evalr_reflexio.answers.showing import sections
 
-        return sections(self)
+        return sections(self, beside)
 
     def __str__(self) -> str:
         return self.text()

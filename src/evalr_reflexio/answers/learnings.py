@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from evalr.estimates.compare import rate_difference
@@ -17,6 +18,8 @@ from evalr.tallies.tally import Entry
 from evalr_reflexio.answers.asked import Asked
 from evalr_reflexio.answers.feeding import alone, of_singles, rate_entry
 from evalr_reflexio.answers.learning_sums import ImpactEstimates, ImpactSums, folded
+from evalr_reflexio.answers.newest import Newest
+from evalr_reflexio.answers.responses import JudgedResponse
 from evalr_reflexio.conversations import CITED, SUPPLIED, cited_of, is_cited
 from evalr_reflexio.rows import InteractionRow, LearningRow, Reference, SessionRecord
 from evalr_reflexio.stored import LEARNING_JUDGE, UNVERSIONED
@@ -147,6 +150,8 @@ class LearningAnswer:
         cited_rules: learnings by `net_sessions`, most first.
         given: learnings by the sessions that they were given in, most first.
         marked: playbooks with at least three qualifying negative and two positive sessions.
+        recent: the newest answers with a verdict on a learning, newest first.
+        recent_of: how many there are, of which `recent` are the newest.
         known: how many different learnings there are; each list holds the first few.
         left_out: verdicts that are in no number, by reason.
     """
@@ -163,6 +168,8 @@ class LearningAnswer:
     cited_rules: tuple[LearningRecord, ...]
     given: tuple[LearningRecord, ...]
     marked: tuple[LearningRecord, ...]
+    recent: tuple[JudgedResponse, ...]
+    recent_of: int
     known: int
     left_out: Mapping[str, int]
 
@@ -178,6 +185,8 @@ class LearningAnswer:
             "judged": self.judged,
             "diagnoses": dict(self.diagnoses),
             **{name: [each.to_dict() for each in getattr(self, name)] for name in lists},
+            "recent": [each.to_dict() for each in self.recent],
+            "recent_of": self.recent_of,
             "known": self.known,
             "left_out": dict(self.left_out),
         }
@@ -248,11 +257,29 @@ class _One:
     failures_with: int
 
 
+_Judged = tuple[str, str, datetime, int, list[tuple[LearningRow, str]]]
+"""What a judged response is made of, which most never are."""
+
+
+def _response(
+    user: str, session: str, at: datetime, interaction: int, judged: list[tuple[LearningRow, str]]
+) -> JudgedResponse:
+    return JudgedResponse(
+        interaction=interaction,
+        user=user or None,
+        session=session,
+        at=at,
+        learnings=tuple(row for row, _ in judged),
+        uses=tuple(use for _, use in judged),
+    )
+
+
 class LearningSums:
     """Learnings and the verdicts on them, as one pass sums them up."""
 
-    def __init__(self, numbering: Numbering) -> None:
+    def __init__(self, numbering: Numbering, newest: int = 0) -> None:
         self.numbering = numbering
+        self.newest: Newest[_Judged] = Newest(newest)
         self.by_use: dict[str, ImpactSums] = {}
         self.responses_by_use: dict[str, ImpactSums] = {}
         self.responses = ImpactSums(numbering)
@@ -328,7 +355,9 @@ class LearningSums:
             one.positive_sessions += bool(found & _POSITIVE)
             one.negative_sessions += bool(found & (_NEGATIVE | _EXCUSED))
             one.qualifying_sessions += bool(found & _NEGATIVE)
-        for judged in by_response.values():
+        for interaction, judged in by_response.items():
+            at = judged[0][0].interaction_at or judged[0][0].at
+            self.newest.add(at, interaction, (record.user, record.session, at, interaction, judged))
             self.responses.add(*folded([row for row, _ in judged]), cluster, given_by, partial=partial)
             for use in dict.fromkeys(use for _, use in judged):
                 of_use = self._sums(self.responses_by_use, use)
@@ -360,6 +389,7 @@ class LearningSums:
             for use, sums in theirs.items():
                 self._sums(mine, use).merge(sums)
         self.responses.merge(other.responses)
+        self.newest.merge(other.newest)
         self.attached += other.attached
         self.judged += other.judged
         self.diagnoses.update(other.diagnoses)
@@ -409,6 +439,8 @@ class LearningSums:
             ),
             given=first(lambda one: (-one.sessions,), lambda _, one: one.sessions),
             marked=first(lambda one: (-one.qualifying_sessions,), _is_marked),
+            recent=tuple(_response(*each) for each in self.newest),
+            recent_of=self.newest.seen,
             known=len(self.learnings),
             left_out=dict(self.left_out),
         )

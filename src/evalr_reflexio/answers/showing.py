@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalr.estimates.estimate import Estimate, number_line
 from evalr.estimates.lift import OBSERVATIONAL, Lift
@@ -20,6 +20,10 @@ from evalr_reflexio.answers.measured import CORRECTIONS, DROP_OFF, ESCALATION, S
 from evalr_reflexio.answers.shadows import Compared, ShadowAnswer
 from evalr_reflexio.arms import checked_words
 from evalr_reflexio.stored import CONTROLS
+
+if TYPE_CHECKING:
+    from evalr.logs.blocks import Block
+    from evalr_reflexio.blocks.beside import Beside
 
 BUCKETS_SHOWN = 10
 LEARNINGS_SHOWN = 5
@@ -41,8 +45,8 @@ _CUSTOMERS = "the judge beside what customers reported"
 Lines = Iterator[FurtherLine | str]
 
 
-def sections(impact: Impact) -> tuple[Further, ...]:
-    """The sections that an impact adds to a report."""
+def sections(impact: Impact, beside: Beside | None = None) -> tuple[Further, ...]:
+    """The sections that an impact adds to a report; with what a page shows, where what stands beside it is given."""
     parts: list[tuple[str, str, Lines, Mapping[str, Any]]] = []
     if impact.arms is not None:
         parts.append(("arms", _arms_title(impact.arms), _arms(impact, impact.arms), impact.arms.to_dict()))
@@ -55,8 +59,15 @@ def sections(impact: Impact) -> tuple[Further, ...]:
         parts.append(("customers", _CUSTOMERS, _customers(impact.customers), impact.customers.to_dict()))
     parts.append(("recent", "the newest verdicts on sessions", _recent(impact), _recent_data(impact)))
     parts.append(("health", "what was evaluated", _health(impact.health), impact.health.to_dict()))
+    blocks: Mapping[str, tuple[Block, ...]] = {}
+    if beside is not None:
+        from evalr_reflexio.blocks.page import blocks_of  # for pages alone
+
+        blocks = blocks_of(impact, beside)
     return tuple(
-        Further(name=name, title=title, lines=tuple(lines), data=data, leads=name == "arms")
+        Further(
+            name=name, title=title, lines=tuple(lines), data=data, leads=name == "arms", blocks=blocks.get(name, ())
+        )
         for name, title, lines, data in parts
     )
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalr.errors import EvalrError
 from evalr.estimates.estimate import Estimate, Groups, Trend
+from evalr.estimates.lift import Lift
 from evalr.estimates.plot import Plot
 from evalr.estimates.survival import SurvivalCurve
 from evalr.estimates.trends import Trends
-from evalr.logs.blocks import Block, Figure
+from evalr.logs.blocks import Block, Figure, Numbers
 from evalr.logs.further import Further
 from evalr.reports.lane import Row
 from evalr.reports.pages.numbers import Footnotes, Number, lift_number, number, plain_rows
@@ -109,6 +110,9 @@ def html_page(report: Report) -> str:
     footnotes = Footnotes()
     pictures = Pictures(footnotes)
     css = style()
+    # In the order in which room for plots is given: first what somebody asked for, and what a reader knows best.
+    leading = [_further(each, pictures) for each in report.further if each.leads]
+    further = [_further(each, pictures) for each in report.further if not each.leads]
     sections = [_section(section, number, pictures) for number, section in enumerate(report.sections) if section.rows]
     rows = [(row, section) for section in report.sections for row in section.rows]
     header = header_words(report)
@@ -120,8 +124,8 @@ def html_page(report: Report) -> str:
         header=header[1:] if report.path is not None else header,
         level=f"{100 * report.level:g}%",
         summary=list(_summary(report, footnotes)),
-        leading=[_further(each, pictures) for each in report.further if each.leads],
-        further=[_further(each, pictures) for each in report.further if not each.leads],
+        leading=leading,
+        further=further,
         sections=sections,
         arms=_arms(rows, pictures),
         groups=_groups(report, footnotes),
@@ -348,11 +352,22 @@ def _block(block: Block, pictures: Pictures) -> Mapping[str, Any]:
     if isinstance(block, Figure):
         svg, why_not = pictures.tried(Plot(spec=block.spec, says=block.says))
         found |= {"svg": svg, "why_not": why_not}
+    if isinstance(block, Numbers):
+        found["numbers"] = [_number(title, each, pictures.footnotes) for title, each in block.rows]
+        found["level"] = next((f"{100 * _level(each):g}%" for _, each in block.rows), "")
     if hasattr(block, "tiles"):
         found["sparks"] = [spark(list(tile.spark)) for tile in block.tiles]
     if getattr(block, "filtered_by", None) is not None:
         found |= _filtered(block)
     return found
+
+
+def _number(title: str, found: Estimate | Lift, footnotes: Footnotes) -> Number:
+    return lift_number(title, found, footnotes) if isinstance(found, Lift) else number(title, found, footnotes)
+
+
+def _level(found: Estimate | Lift) -> float:
+    return found.difference.level if isinstance(found, Lift) else found.level
 
 
 def _filtered(table: Any) -> dict[str, Any]:
