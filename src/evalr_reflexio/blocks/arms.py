@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from evalr.estimates.estimate import Estimate
 from evalr.estimates.lift import OBSERVATIONAL, Lift
 from evalr.estimates.reflexio_rules import CAP
+from evalr.estimates.stating import denominator_words, method_sentence
 from evalr.estimates.trends import Trends
 from evalr.estimates.words import count_words, interval_words, p_words, share_digits, value_words
 from evalr.logs.blocks import Block, Figure, Notice, Numbers, Table, Tile, Tiles
-from evalr.reports.pages.numbers import denominator_words, method_sentence
 from evalr_reflexio.answers.arm_answer import ArmAnswer, ArmPair, ArmsAnswer
 from evalr_reflexio.answers.impact import Impact
 from evalr_reflexio.answers.measured import SUCCESS

@@ -9,7 +9,7 @@ from evalr.estimates.lift import Lift
 from evalr.estimates.words import count_words
 from evalr.logs.blocks import Block, Card, Cards, Notice, Numbers, Table
 from evalr_reflexio.answers.learning_sums import ImpactEstimates
-from evalr_reflexio.answers.learnings import LearningAnswer, LearningRecord, diagnosis_of
+from evalr_reflexio.answers.learnings import LearningAnswer, LearningRecord
 from evalr_reflexio.answers.responses import JudgedResponse
 from evalr_reflexio.blocks.beside import Beside
 from evalr_reflexio.blocks.words import counts_words, moment, of_user, shortened
@@ -134,8 +134,7 @@ def _learning(row: LearningRow, use: str, session: str, beside: Beside) -> Card:
         ("why it helped or not", shortened(row.impact_reason or "no reason given")),
     ]
     if row.diagnosis is not None:
-        counts = diagnosis_of(row)
-        why_not = "" if counts == row.diagnosis else f" (does not count: {counts})"
+        why_not = "" if row.diagnosis_lacks is None else f" (does not count: {row.diagnosis_lacks})"
         texts.append(("diagnosis", f"{row.diagnosis}{why_not}: {shortened(row.diagnosis_reason or 'no reason given')}"))
     if row.evidence:
         cited = (_turn(number, session, beside) for number in row.evidence[:MOST_LEARNINGS])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from evalr.estimates.estimate import Estimate
-from evalr.reports.pages.numbers import denominator_words, method_sentence
+from evalr.estimates.stating import denominator_words, method_sentence
 
 LONGEST_SHOWN = 600
 """Characters of a text from the log that stands in a row or on a card."""
