@@ -66,6 +66,7 @@ from evalr_tracepass.records import (
     Scope,
     TransformEstimate,
 )
+from evalr_tracepass.reflex_files import JudgeQuestion, load_reflex, save_question
 from evalr_tracepass.rerunning import already_read, only_new
 from evalr_tracepass.scopes import everything, filters_of, matching, random_sample, selected, since_last_run
 from evalr_tracepass.signal_files import Preset, SignalFile, load_signals, save_signals
@@ -138,6 +139,7 @@ __all__ = [
     "Precision",
     "Prediction",
     "Preset",
+    "JudgeQuestion",
     "Reading",
     "Recovery",
     "Reflex",
@@ -186,6 +188,7 @@ __all__ = [
     "judge_reflex",
     "labelled_rates",
     "latest_records",
+    "load_reflex",
     "load_signals",
     "log_sources",
     "log_traces",
@@ -201,6 +204,7 @@ __all__ = [
     "reading",
     "recoveries",
     "recovery",
+    "save_question",
     "save_signals",
     "schema",
     "selected",

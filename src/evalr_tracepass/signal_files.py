@@ -1,10 +1,12 @@
-"""Files of signals: a person's own signals and presets as JSON, which a team can review and keep with its code."""
+"""Files of signals: a person's own signals, presets and classifiers as JSON, which a team can review with its code."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -56,26 +58,37 @@ class SignalFile:
     Attributes:
         signals: one's own, by their ids.
         presets: by their names.
+        reflexes: files of classifiers, by the aliases that signals name as their model; see `load_reflex`.
     """
 
     signals: Mapping[str, Signal] = field(default_factory=dict)
     presets: Mapping[str, Preset] = field(default_factory=dict)
+    reflexes: Mapping[str, Path] = field(default_factory=dict)
 
 
-def save_signals(path: Place, signals: Iterable[Signal], presets: Iterable[Preset] = ()) -> None:
+def save_signals(
+    path: Place, signals: Iterable[Signal], presets: Iterable[Preset] = (), reflexes: Mapping[str, Place] | None = None
+) -> None:
     """Write signals and presets to a file, whole or not at all. What it held before is replaced.
+
+    Args:
+        path: of the file.
+        signals: one's own.
+        presets: of these, and of those that come with evalr.
+        reflexes: files of classifiers, by their aliases: as seen from the folder of the file, unless they are absolute.
 
     Raises:
         InputError: two have one name, or a preset names a signal that is not there.
         DatasetError: the file cannot be written.
     """
     own, named = list(signals), list(presets)
-    _checked(own, named)
+    checked_signals(own, named)
     content = {
         "type": KIND,
         "format": FORMAT,
         "signals": [each.to_dict() for each in own],
         "presets": [each.model_dump(mode="json") for each in named],
+        "reflexes": {name: os.fspath(file) for name, file in (reflexes or {}).items()},
     }
     real = real_path(path)
     with locked(real):
@@ -93,10 +106,22 @@ def load_signals(path: Place) -> SignalFile:
     found = json_file(real, KIND, FORMAT)
     signals = [_read(Signal, each, f"{real}: signal") for each in _listed(found.get("signals", []), f"{real}: signals")]
     presets = [_read(Preset, each, f"{real}: preset") for each in _listed(found.get("presets", []), f"{real}: presets")]
-    return _checked(signals, presets)
+    return replace(checked_signals(signals, presets), reflexes=_files(found.get("reflexes", {}), real))
 
 
-def _checked(signals: Sequence[Signal], presets: Sequence[Preset]) -> SignalFile:
+def _files(found: object, path: Path) -> dict[str, Path]:
+    if not isinstance(found, dict) or not all(isinstance(each, str) and each for each in found.values()):
+        raise InputError(f"{path}: reflexes must be files by the names of classifiers")
+    return {name: path.parent / each for name, each in found.items()}
+
+
+def checked_signals(signals: Iterable[Signal], presets: Iterable[Preset]) -> SignalFile:
+    """Signals and presets by their names.
+
+    Raises:
+        InputError: two have one name, a signal has that of one that comes with evalr, or a preset names one that is not
+            there.
+    """
     own: dict[str, Signal] = {}
     for each in signals:
         if own.setdefault(each.signal_id, each) is not each:

@@ -72,7 +72,7 @@ def test_B20_grep_prints_a_line_for_each_fired_turn(traces: Path) -> None:
     assert code == 0
     assert rows[0][:4] == ["traces/one.jsonl", "angry", "2", "negative"]
     assert {(row[0], row[1], row[3]) for row in rows[1:]} == {("traces/two.jsonl", "stuck", "looping")}
-    assert all(0 < float(row[4]) <= 1 for row in rows)
+    assert all(row[5] == f"[{row[3]} {percent(float(row[4]))}]" for row in rows)
     # A signal that matches and has no classifier is told, and not passed over.
     assert "stuck-in-a-loop cannot run: no classifier named 'stuck-in-a-loop' is configured" in err
 
@@ -110,7 +110,8 @@ def test_B20_grep_as_json_lines(traces: Path) -> None:
     code, out, _ = ran(traces, "grep", "negative", "traces", "--json")
     assert code == 0
     (line,) = map(json.loads, out.splitlines())
-    assert 0 < line.pop("score") <= 1
+    score = line["score"]
+    assert 0 < score <= 1
     assert line == {
         "log": "traces/one.jsonl",
         "convo_id": "angry",
@@ -119,7 +120,17 @@ def test_B20_grep_as_json_lines(traces: Path) -> None:
         "user": "bob",
         "signal": "heuristic-negative-tone",
         "label": "negative",
+        "score": score,
+        "percent": percent(score),
         "truncated": False,
+        "fired": [
+            {
+                "signal": "heuristic-negative-tone",
+                "label": "negative",
+                "score": score,
+                "percent": percent(score),
+            }
+        ],
     }
 
 
@@ -204,7 +215,7 @@ def test_R7_the_list_of_signals_says_which_start_ticked_and_which_cannot_run(tra
     lines = ran(traces, "signals")[1].splitlines()
     ticked = [line.split()[1] for line in lines if line.startswith("[x]")]
     assert ticked == ["jailbreak", "guardrail", "user-frustration", "leaked-thinking", "stuck-in-a-loop"]
-    assert sum("unavailable: no classifier named" in line for line in lines) == 9
+    assert sum("unavailable: no classifier" in line for line in lines) == 9
 
 
 def test_R13_a_scope_keeps_how_it_was_chosen() -> None:

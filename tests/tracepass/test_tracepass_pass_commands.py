@@ -108,6 +108,7 @@ def test_B18_an_account_sees_no_other(folder: Path) -> None:
     code, _, err = ran(folder, "status", name, "--org", "globex")
     assert code == 2
     assert "no pass" in err
+    assert "evalr tracepass passes --org globex" in err
 
 
 def test_B9_only_new_reads_what_no_pass_has_read(folder: Path) -> None:
@@ -173,7 +174,7 @@ def test_B19_a_webhook_needs_a_secret(folder: Path, monkeypatch: pytest.MonkeyPa
         (["run", "traces.jsonl", *FRUSTRATED, "--rate", "1", "--budget", "1"], "more than the budget of $1.00"),
         (["run", "traces.jsonl", *FRUSTRATED], "add --yes"),
         (["run", "traces.jsonl", *FRUSTRATED, "--yes"], "MORPH_API_KEY"),
-        (["status", "nothing"], "no pass 'nothing'"),
+        (["status", "nothing"], "there is no store tracepass.db: `evalr tracepass run` makes one"),
     ],
 )
 def test_B20_misuse_of_passes(
@@ -291,7 +292,7 @@ def test_B10_failed_rows_are_shown_and_tried_again(folder: Path, service: Servic
     lines = ran(folder, "run", "traces.jsonl", *FRUSTRATED, "--yes")[1].splitlines()
     assert lines[:3] == ["Pass complete with failed rows", "2 completed", "1 failed"]
     latest = parsed(folder, "passes")["passes"][0]["id"]
-    assert f"Retry failed: evalr tracepass retry {latest}" in lines
+    assert f"Retry failed: evalr tracepass retry {latest} traces.jsonl" in lines
     shown = ran(folder, "results", latest, "--failed")[1].splitlines()
     assert shown[0] == "user-frustration: 1 failed, inference_error"
     assert shown[1].startswith("  angry, turn 2  user-frustration: ")

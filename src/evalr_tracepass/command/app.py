@@ -6,168 +6,116 @@ What its commands do is imported where it is done, so that --help is quick.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from evalr.cli.added import Command, new_app
 from evalr.cli.endings import STOPPED
+from evalr.cli.option_groups import with_groups
 from evalr.cli.output import has_color, print_lines
 from evalr.cli.texts import read_length, read_time
+from evalr_tracepass.command.options import (
+    BegunBy,
+    By,
+    Convo,
+    Json,
+    LogPath,
+    Now,
+    OnlyNew,
+    OptionalPassId,
+    Own,
+    PassId,
+    Place,
+    Rate,
+    Reading,
+    SignalNames,
+    Url,
+    Wanted,
+    Where,
+    Which,
+    Yes,
+)
+from evalr_tracepass.command.own_app import presets_app, signals_app
 
 if TYPE_CHECKING:
-    from evalr_tracepass.command.choosing import Choice
-    from evalr_tracepass.planning import Plan
-    from evalr_tracepass.records import Rerun
+    from evalr_tracepass.command.choosing import Choice, OwnThings
+    from evalr_tracepass.command.places import Kept
+    from evalr_tracepass.passes import Passes
+    from evalr_tracepass.records import Pass, Rerun
     from evalr_tracepass.sources import Source
 
 app = new_app("Grep for meaning over agent traces: choose signals, see the estimate, run, see what was flagged.")
+app.add_typer(signals_app, name="signals")
+app.add_typer(presets_app, name="presets")
 command = Command(name="tracepass", app=app)
 
 NOTHING_FIRED = 1
-
-LogPath = Annotated[
-    str, typer.Argument(metavar="LOG", help="A log of conversations, or a folder of logs.", show_default=False)
-]
-Kind = Annotated[
-    str | None,
-    typer.Option("--log", metavar="KIND", help="The reader to use, where it should not be found by looking."),
-]
-SignalNames = Annotated[
-    list[str] | None,
-    typer.Option("--signal", metavar="NAME", help="What to look for; may be given several times. [default: ticked]"),
-]
-SignalFile = Annotated[str | None, typer.Option("--signals", metavar="FILE", help="A file of your own signals.")]
-Preset = Annotated[str | None, typer.Option(metavar="NAME", help="One of the file's presets: signals run together.")]
-Where = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="FILTER", help="A text that some turn holds, user=ID, or errors; all of several must be true."
-    ),
-]
-Convo = Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this conversation; may be several.")]
-Since = Annotated[str | None, typer.Option(metavar="TIME", help="Only what began at this time or later.")]
-Until = Annotated[str | None, typer.Option(metavar="TIME", help="Only what began before this time.")]
-Last = Annotated[str | None, typer.Option(metavar="LENGTH", help="Only what began in the last 24h, 7d, 2w.")]
-Sample = Annotated[
-    str | None,
-    typer.Option(metavar="SHARE", help="A random part of the conversations: 10%, or 10%:7 for the seed 7."),
-]
-Now = Annotated[str | None, typer.Option(metavar="TIME", help="What --last counts from. [default: now]")]
-Rate = Annotated[float | None, typer.Option(metavar="USD", min=0, help="The price of one prediction.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first record that cannot be used.")]
-Json = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
-
-StorePlace = Annotated[
-    str, typer.Option("--store", metavar="PLACE", help="Where passes are kept: a file, or postgresql://host/database.")
-]
-AccountId = Annotated[str, typer.Option("--account", metavar="ID", help="Whose traces and results.")]
-OrgId = Annotated[str, typer.Option("--org", metavar="ID", help="The organisation, where they are one's.")]
-PassId = Annotated[str, typer.Argument(metavar="PASS", help="Of the pass; its first letters will do.")]
-OptionalPassId = Annotated[
-    str, typer.Argument(metavar="[PASS]", help="latest, all, or the id of one; its first letters will do.")
-]
-By = Annotated[
-    str,
-    typer.Option("--by", metavar="WAY", help="local: classifiers that run here; batch: a service; live: it, capped."),
-]
-Url = Annotated[
-    str | None,
-    typer.Option("--url", metavar="URL", help="The service's. Its key is in MORPH_API_KEY. [default: MORPH_BASE_URL]"),
-]
-DEFAULT_STORE = "tracepass.db"
-DEFAULT_ACCOUNT = "local"
 
 GREP_ENDINGS = "Exit codes: 0 something fired, 1 nothing did, 2 misuse or a log that cannot be used, 130 stopped."
 
 
 @app.command()
-def signals(
-    file: SignalFile = None,
-    json: Json = False,
-) -> None:
-    """List the signals: what each reads, whether it starts ticked, and why one cannot run."""
-    from evalr_tracepass.catalogue import SIGNALS, availability, heuristics
-    from evalr_tracepass.command.choosing import own_signals
-    from evalr_tracepass.command.words import signal_lines
-
-    known = [*SIGNALS.values(), *own_signals(file).signals.values()]
-    found = availability(known, heuristics())
-    ticked = [each.signal_id for each in known if each.enabled_by_default]
-    fields = {"signals": [{**each.signal.to_dict(), "unavailable": each.reason} for each in found]}
-    print_lines(signal_lines(found, ticked), fields, json=json)
-
-
-@app.command()
+@with_groups
 def estimate(
     log: LogPath,
-    signal: SignalNames = None,
-    file: SignalFile = None,
-    preset: Preset = None,
-    where: Where = None,
-    convo: Convo = None,
-    since: Since = None,
-    until: Until = None,
-    last: Last = None,
-    sample: Sample = None,
-    now: Now = None,
+    wanted: Wanted,
+    own: Own,
+    which: Which,
+    reading: Reading,
+    place: Place,
     by: By = "local",
     rate: Rate = None,
-    kind: Kind = None,
-    strict: Strict = False,
     json: Json = False,
 ) -> None:
     """Say what a pass would send and cost. No classifier is asked."""
-    from evalr_tracepass.command.words import COUNTING, estimate_lines
+    from evalr_tracepass.command.choosing import planned
+    from evalr_tracepass.command.words import estimate_lines
 
-    choice = _choice(signal, file, preset, by)
-    made = _plan(choice, where, convo, since, until, last, sample, now)
-    if sys.stderr.isatty():
-        print(COUNTING, file=sys.stderr)
-    source = _source(log, kind, strict)
+    choice = _choice(wanted, own, place, by)
+    made, source = planned(choice, which), _source(log, reading)
+    _say(choice)
+    _say_counting()
     found = made.estimate(source, rate=_rate(rate, choice))
     found = found.model_copy(update={"left_out": {**found.left_out, **source.left_out}})
     fields = {**found.model_dump(mode="json"), "scope": made.scope.model_dump(mode="json"), "notes": list(choice.notes)}
-    _say(choice)
     print_lines(estimate_lines(made, found), fields, json=json)
 
 
 @app.command()
+@with_groups
 def preview(
     log: LogPath,
+    wanted: Wanted,
+    own: Own,
+    which: Which,
+    reading: Reading,
+    place: Place,
     number: Annotated[int, typer.Option("--number", "-n", min=1, metavar="N", help="Texts of each transform.")] = 5,
-    signal: SignalNames = None,
-    file: SignalFile = None,
-    preset: Preset = None,
-    where: Where = None,
-    convo: Convo = None,
-    since: Since = None,
-    until: Until = None,
-    last: Last = None,
-    sample: Sample = None,
-    now: Now = None,
     by: By = "local",
-    kind: Kind = None,
-    strict: Strict = False,
     json: Json = False,
 ) -> None:
     """Show the very texts that classifiers would be given. None is asked."""
+    from evalr_tracepass.command.choosing import planned
     from evalr_tracepass.command.words import preview_lines
 
-    choice = _choice(signal, file, preset, by)
-    made = _plan(choice, where, convo, since, until, last, sample, now)
-    rows = made.preview(_source(log, kind, strict), n=number)
+    choice = _choice(wanted, own, place, by)
+    made = planned(choice, which)
+    _say(choice)
+    rows = made.preview(_source(log, reading), n=number)
     fields = {
         "rows": [
             {**row.item._asdict(), "source_start_time": str(row.item.source_start_time or ""), "text": row.text}
             for row in rows
         ]
     }
-    _say(choice)
     print_lines(preview_lines(made, rows), fields, json=json)
 
 
 @app.command(epilog=GREP_ENDINGS)
+@with_groups
 def grep(
     pattern: Annotated[
         str,
@@ -176,33 +124,44 @@ def grep(
         ),
     ],
     log: LogPath,
+    own: Own,
+    which: Which,
+    reading: Reading,
+    place: Place,
     signal: SignalNames = None,
-    file: SignalFile = None,
-    where: Where = None,
-    convo: Convo = None,
-    since: Since = None,
-    until: Until = None,
-    last: Last = None,
-    sample: Sample = None,
-    now: Now = None,
-    kind: Kind = None,
-    strict: Strict = False,
+    only_new: OnlyNew = False,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Print the turns on which a signal fires: log, conversation, turn, label, score.
+    """Print the turns on which signals fire: log, conversation, turn, label, score, and all that fired there.
 
-    Signals whose name, or a label that they fire on, matches the pattern are run, if they can be.
+    Signals whose name, or a label that they fire on, matches the pattern are run, if they can be. Nothing is kept.
     """
-    from evalr_tracepass.command.choosing import choose, own_signals
-    from evalr_tracepass.command.grepping import Found, hit_fields, hit_line, json_line, search
+    from contextlib import ExitStack
+    from functools import partial
 
-    choice = choose(signal or (), pattern=pattern, own=own_signals(file))
-    made = _plan(choice, where, convo, since, until, last, sample, now)
+    from evalr_tracepass.command.choosing import choose, own_things, planned
+    from evalr_tracepass.command.grepping import Found, hit_fields, hit_line, json_line, search
+    from evalr_tracepass.command.passing import allowed, may_cost
+    from evalr_tracepass.command.places import opened
+    from evalr_tracepass.rerunning import only_new as unread
+
+    choice = choose(signal or (), pattern=pattern, own=own_things(own, place))
+    made = planned(choice, which)
     _say(choice)
     found = Found()
     color, chips = has_color(), sys.stdout.isatty()
-    for name, answer in search(made, log, choice.reflexes, found, kind=kind, strict=strict):
-        print(json_line(hit_fields(name, answer)) if json else hit_line(name, answer, color=color, chips=chips))
+    with ExitStack() as stack:
+        new = None
+        if only_new:
+            kept = stack.enter_context(opened(place))
+            new = partial(unread, results=kept.results, account=kept.account)
+        if may_cost(choice.reflexes[each.model] for each in choice.signals):
+            ahead = made.estimate(_source(log, reading), rate=_rate(None, choice))
+            if not allowed(ahead, by="local", budget=None, yes=yes):
+                raise typer.Exit(STOPPED)
+        for hit in search(made, log, choice.reflexes, found, kind=reading.kind, strict=reading.strict, new=new):
+            print(json_line(hit_fields(hit)) if json else hit_line(hit, color=color, chips=chips))
     for note in found.notes():
         print(f"evalr: {note}", file=sys.stderr)
     if not found.fired:
@@ -215,31 +174,22 @@ def grep(
 
 
 @app.command(epilog=GREP_ENDINGS)
+@with_groups
 def run(
     log: LogPath,
-    signal: SignalNames = None,
-    file: SignalFile = None,
-    preset: Preset = None,
-    where: Where = None,
-    convo: Convo = None,
-    since: Since = None,
-    until: Until = None,
-    last: Last = None,
-    sample: Sample = None,
-    now: Now = None,
-    only_new: Annotated[bool, typer.Option("--only-new", help="Only what no pass has read.")] = False,
+    wanted: Wanted,
+    own: Own,
+    which: Which,
+    reading: Reading,
+    place: Place,
+    only_new: OnlyNew = False,
     rerun_all: Annotated[bool, typer.Option("--rerun-all", help="Also what passes have read, without asking.")] = False,
     by: By = "local",
     url: Url = None,
     rate: Rate = None,
     budget: Annotated[float | None, typer.Option(metavar="USD", help="Do not begin what would cost more.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before it costs anything.")] = False,
+    yes: Yes = False,
     detach: Annotated[bool, typer.Option("--detach", help="Upload, and leave the rest to `sync`.")] = False,
-    store: StorePlace = DEFAULT_STORE,
-    account: AccountId = DEFAULT_ACCOUNT,
-    org: OrgId = "",
-    kind: Kind = None,
-    strict: Strict = False,
     json: Json = False,
 ) -> None:
     """Run signals over traces, and keep what they say.
@@ -247,25 +197,25 @@ def run(
     Says first what that comes to. A pass that is cut short goes on with `evalr tracepass resume`.
     """
     from evalr.errors import InputError
+    from evalr_tracepass.command.choosing import planned
     from evalr_tracepass.command.passing import LOCAL, allowed, passes_of, rerun_of, told, transport_of
-    from evalr_tracepass.command.stored import ENDED, opened
-    from evalr_tracepass.command.words import COUNTING, estimate_lines
+    from evalr_tracepass.command.places import opened
+    from evalr_tracepass.command.stored import ENDED
+    from evalr_tracepass.command.words import estimate_lines
 
     if only_new and rerun_all:
         raise InputError("--only-new and --rerun-all say different things: pass one of them")
     if detach and by == LOCAL:
         raise InputError("--detach leaves a batch to a service; classifiers that run here end with the command")
-    choice = _choice(signal, file, preset, by)
+    choice = _choice(wanted, own, place, by)
     transport = transport_of(by, url, choice.reflexes)
-    made = _plan(choice, where, convo, since, until, last, sample, now)
-    source = _source(log, kind, strict)
+    made, source = planned(choice, which), _source(log, reading)
     _say(choice)
-    if sys.stderr.isatty():
-        print(COUNTING, file=sys.stderr)
+    _say_counting()
     ahead = made.estimate(source, rate=_rate(rate, choice), batch=transport.largest)
     if not json:
-        print("\n".join(estimate_lines(made, ahead)), file=sys.stderr)
-    with opened(store, account, org) as kept:
+        print("\n".join(estimate_lines(made, ahead, caps=transport.caps)), file=sys.stderr)
+    with opened(place, new=True) as kept:
         asked: Rerun | None = "new" if only_new else "all" if rerun_all else None
         rerun = rerun_of(kept, made, source, asked=asked)
         if rerun is None or not allowed(ahead, by=by, budget=budget, yes=yes):
@@ -274,93 +224,137 @@ def run(
         passes, shown = passes_of(kept, transport, total=ahead.inputs, **options)
         found = passes.run_sync(made, source, rerun=rerun, estimate=ahead)
         shown.clear()
-        lines, fields = told(kept, found)
+        lines, fields = told(kept, found, log)
     print_lines(lines, fields, json=json)
     if found.status in ENDED and not fields["flagged"]:
         raise typer.Exit(NOTHING_FIRED)
 
 
 @app.command()
+@with_groups
 def resume(
     pass_id: PassId,
     log: LogPath,
-    by: By = "local",
+    own: Own,
+    reading: Reading,
+    place: Place,
+    by: BegunBy = None,
     url: Url = None,
-    store: StorePlace = DEFAULT_STORE,
-    account: AccountId = DEFAULT_ACCOUNT,
-    org: OrgId = "",
-    kind: Kind = None,
-    strict: Strict = False,
     json: Json = False,
 ) -> None:
     """Go on with a pass that was cut short, over the traces that it was begun with."""
-    from evalr_tracepass.catalogue import heuristics
-    from evalr_tracepass.command.passing import passes_of, told, transport_of
-    from evalr_tracepass.command.stored import opened
+    from evalr_tracepass.command.passing import told
+    from evalr_tracepass.command.places import opened
 
-    with opened(store, account, org) as kept:
+    things = _own_things(own, place)
+    with opened(place) as kept:
         begun = kept.get_pass(pass_id)
-        passes, shown = passes_of(kept, transport_of(by, url, heuristics()), total=begun.estimate.inputs)
-        found = passes.resume_sync(begun.id, _source(log, kind, strict))
-        shown.clear()
-        lines, fields = told(kept, found)
+        with _again(kept, begun, things, by, url, total=begun.estimate.inputs) as passes:
+            found = passes.resume_sync(begun.id, _source(log, reading))
+        lines, fields = told(kept, found, log)
     print_lines(lines, fields, json=json)
 
 
 @app.command()
+@with_groups
 def sync(
     pass_id: PassId,
+    own: Own,
+    place: Place,
     give_up: Annotated[
         bool, typer.Option("--give-up", help="Record what has not come back as failed, and end the pass.")
     ] = False,
-    by: By = "batch",
+    by: BegunBy = None,
     url: Url = None,
-    store: StorePlace = DEFAULT_STORE,
-    account: AccountId = DEFAULT_ACCOUNT,
-    org: OrgId = "",
     json: Json = False,
 ) -> None:
     """Take what a service has for a pass by now. Done twice, it changes nothing."""
-    from evalr_tracepass.catalogue import heuristics
-    from evalr_tracepass.command.passing import passes_of, told, transport_of
-    from evalr_tracepass.command.stored import ENDED, opened
+    from evalr_tracepass.command.passing import told
+    from evalr_tracepass.command.places import opened
+    from evalr_tracepass.command.stored import ENDED
 
-    with opened(store, account, org) as kept:
-        begun = kept.get_pass(pass_id)
-        if begun.status in ENDED:
-            lines, fields = told(kept, begun)
-        else:
-            passes, shown = passes_of(kept, transport_of(by, url, heuristics()), total=begun.total_inputs)
-            found = passes.sync_sync(begun.id, give_up=give_up)
-            shown.clear()
-            lines, fields = told(kept, found)
+    things = _own_things(own, place)
+    with opened(place) as kept:
+        found = kept.get_pass(pass_id)
+        if found.status not in ENDED:
+            with _again(kept, found, things, by, url, total=found.total_inputs) as passes:
+                found = passes.sync_sync(found.id, give_up=give_up)
+        lines, fields = told(kept, found)
     print_lines(lines, fields, json=json)
 
 
 @app.command()
+@with_groups
 def retry(
     pass_id: PassId,
     log: LogPath,
-    by: By = "local",
+    own: Own,
+    reading: Reading,
+    place: Place,
+    by: BegunBy = None,
     url: Url = None,
-    store: StorePlace = DEFAULT_STORE,
-    account: AccountId = DEFAULT_ACCOUNT,
-    org: OrgId = "",
-    kind: Kind = None,
-    strict: Strict = False,
     json: Json = False,
 ) -> None:
     """Send the failed inputs of a pass again, in the same pass, each to the models that failed."""
-    from evalr_tracepass.catalogue import heuristics
-    from evalr_tracepass.command.passing import passes_of, told, transport_of
-    from evalr_tracepass.command.stored import opened
+    from evalr_tracepass.command.passing import told
+    from evalr_tracepass.command.places import opened
 
-    with opened(store, account, org) as kept:
+    things = _own_things(own, place)
+    with opened(place) as kept:
         begun = kept.get_pass(pass_id)
-        passes, shown = passes_of(kept, transport_of(by, url, heuristics()), total=begun.failed_inputs)
-        found = passes.retry_sync(begun.id, _source(log, kind, strict))
-        shown.clear()
-        lines, fields = told(kept, found)
+        with _again(kept, begun, things, by, url, total=begun.failed_inputs) as passes:
+            found = passes.retry_sync(begun.id, _source(log, reading))
+        lines, fields = told(kept, found, log)
+    print_lines(lines, fields, json=json)
+
+
+@app.command()
+@with_groups
+def monitor(
+    log: LogPath,
+    wanted: Wanted,
+    own: Own,
+    reading: Reading,
+    place: Place,
+    where: Where = None,
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="Of the monitor, which knows what it has read.")
+    ] = "monitor",
+    settle: Annotated[str, typer.Option(metavar="LENGTH", help="How long ago a conversation must have ended.")] = "30m",
+    webhook: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URL", help="Told what fired; signed with the secret in EVALR_WEBHOOK_SECRET."),
+    ] = None,
+    by: By = "local",
+    url: Url = None,
+    now: Now = None,
+    json: Json = False,
+) -> None:
+    """Run signals over what is new since the last run; to be called on a schedule.
+
+    Without --signal or --preset: your own signals and presets whose monitor is on, else those that start ticked.
+    """
+    from evalr_tracepass.command.choosing import choose, scope_of, watched
+    from evalr_tracepass.command.passing import LOCAL, monitored, transport_of
+    from evalr_tracepass.command.places import opened
+
+    things = _own_things(own, place)
+    at = None if now is None else read_time(now)
+    names = wanted.signal or ([] if wanted.preset else watched(things))
+    choice = choose(names, preset=wanted.preset, own=things, service=by != LOCAL)
+    _say(choice)
+    with opened(place, new=True) as kept:
+        lines, fields = monitored(
+            kept,
+            choice,
+            _source(log, reading),
+            transport_of(by, url, choice.reflexes),
+            name=name,
+            filters=scope_of(where=where or (), now=at).filters,
+            settle=read_length(settle),
+            webhooks=webhook or (),
+            now=at,
+        )
     print_lines(lines, fields, json=json)
 
 
@@ -370,59 +364,62 @@ def retry(
 
 
 @app.command()
-def passes(
-    store: StorePlace = DEFAULT_STORE, account: AccountId = DEFAULT_ACCOUNT, org: OrgId = "", json: Json = False
-) -> None:
+@with_groups
+def passes(place: Place, json: Json = False) -> None:
     """List the passes of an account, the latest first."""
-    from evalr_tracepass.command.stored import opened, pass_fields, passes_lines
+    from evalr_tracepass.command.places import is_there, opened
+    from evalr_tracepass.command.stored import pass_fields, passes_lines
 
-    with opened(store, account, org) as kept:
-        found = kept.store.passes(kept.account)
-        totals = {each.id: kept.store.totals(kept.account, each.id) for each in found}
+    found, totals = [], {}
+    if is_there(place):
+        with opened(place) as kept:
+            found = kept.store.passes(kept.account)
+            totals = {each.id: kept.results.totals(kept.account, each.id) for each in found}
     fields = {"passes": [pass_fields(each, totals[each.id]) for each in found]}
     print_lines(passes_lines(found, totals), fields, json=json)
 
 
 @app.command()
-def status(
-    pass_id: PassId,
-    store: StorePlace = DEFAULT_STORE,
-    account: AccountId = DEFAULT_ACCOUNT,
-    org: OrgId = "",
-    json: Json = False,
-) -> None:
+@with_groups
+def status(pass_id: PassId, place: Place, json: Json = False) -> None:
     """Say where a pass stands, as far as its store knows. `sync` asks the service."""
-    from evalr_tracepass.command.stored import opened, pass_fields, status_lines
+    from evalr_tracepass.command.places import opened
+    from evalr_tracepass.command.stored import pass_fields, status_lines
 
-    with opened(store, account, org) as kept:
+    with opened(place) as kept:
         found = kept.get_pass(pass_id)
-        totals = kept.store.totals(kept.account, found.id)
+        totals = kept.results.totals(kept.account, found.id)
         counts = kept.store.counts(kept.account, found.id)
         batches = kept.store.batches(kept.account, found.id)
+        lines = list(status_lines(kept, found, totals, counts, batches))
     fields = {**pass_fields(found, totals), "rows": dict(counts), "batches": [each.batch_id for each in batches]}
-    print_lines(status_lines(found, totals, counts, batches), fields, json=json)
+    print_lines(lines, fields, json=json)
 
 
 @app.command()
+@with_groups
 def results(
+    place: Place,
     pass_id: OptionalPassId = "latest",
     failed: Annotated[bool, typer.Option("--failed", help="Only the inputs that failed, with why.")] = False,
     all_of: Annotated[bool, typer.Option("--all", help="Also what did not fire.")] = False,
     rates: Annotated[bool, typer.Option("--rates", help="How often each signal fired, with its interval.")] = False,
     signal: SignalNames = None,
     convo: Convo = None,
-    store: StorePlace = DEFAULT_STORE,
-    account: AccountId = DEFAULT_ACCOUNT,
-    org: OrgId = "",
     json: Json = False,
 ) -> None:
     """Show the flagged conversations, with up to three labels each; of one conversation, its turns.
 
     By default of each conversation the latest completed pass that read it.
     """
-    from evalr_tracepass.command.stored import asked_results, opened
+    from evalr_tracepass.command.places import is_there, opened
+    from evalr_tracepass.command.stored import asked_results
+    from evalr_tracepass.command.words import NO_PASSES
 
-    with opened(store, account, org) as kept:
+    if pass_id == "latest" and not is_there(place):
+        print_lines(NO_PASSES, {"results": []}, json=json)
+        return
+    with opened(place) as kept:
         lines, fields = asked_results(
             kept,
             pass_id,
@@ -437,74 +434,22 @@ def results(
 
 
 @app.command()
+@with_groups
 def export(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Ends in .jsonl, .csv or .parquet.", show_default=False)],
+    place: Place,
     pass_id: Annotated[str, typer.Option("--pass", metavar="PASS", help="latest, all, or the id of one.")] = "latest",
-    store: StorePlace = DEFAULT_STORE,
-    account: AccountId = DEFAULT_ACCOUNT,
-    org: OrgId = "",
     json: Json = False,
 ) -> None:
     """Write results to a file, which `evalr report` reads. It holds no text of a trace."""
     from evalr.estimates.words import count_words
     from evalr.quoting import safe_text
-    from evalr_tracepass.command.stored import opened
+    from evalr_tracepass.command.places import opened
     from evalr_tracepass.record_files import write_records
 
-    with opened(store, account, org) as kept:
-        count = write_records(file, kept.results(pass_id))
+    with opened(place) as kept:
+        count = write_records(file, kept.results_of(pass_id))
     print_lines([f"{count_words(count, 'result')} in {safe_text(file)}"], {"results": count, "file": file}, json=json)
-
-
-@app.command()
-def monitor(
-    log: LogPath,
-    signal: SignalNames = None,
-    file: SignalFile = None,
-    preset: Preset = None,
-    where: Where = None,
-    name: Annotated[
-        str, typer.Option(metavar="NAME", help="Of the monitor, which knows what it has read.")
-    ] = "monitor",
-    settle: Annotated[str, typer.Option(metavar="LENGTH", help="How long ago a conversation must have ended.")] = "30m",
-    webhook: Annotated[
-        list[str] | None,
-        typer.Option(metavar="URL", help="Told what fired; signed with the secret in EVALR_WEBHOOK_SECRET."),
-    ] = None,
-    by: By = "local",
-    url: Url = None,
-    now: Now = None,
-    store: StorePlace = DEFAULT_STORE,
-    account: AccountId = DEFAULT_ACCOUNT,
-    org: OrgId = "",
-    kind: Kind = None,
-    strict: Strict = False,
-    json: Json = False,
-) -> None:
-    """Run signals over what is new since the last run; to be called on a schedule.
-
-    Without --signal or --preset: the file's signals whose monitor is on, else those that start ticked.
-    """
-    from evalr_tracepass.command.passing import monitored
-
-    lines, fields = monitored(
-        log,
-        signals=signal or (),
-        file=file,
-        preset=preset,
-        where=where or (),
-        name=name,
-        settle=read_length(settle),
-        webhooks=webhook or (),
-        by=by,
-        url=url,
-        now=None if now is None else read_time(now),
-        place=(store, account, org),
-        kind=kind,
-        strict=strict,
-        say=_say,
-    )
-    print_lines(lines, fields, json=json)
 
 
 @app.command("schema")
@@ -520,19 +465,14 @@ def print_schema(
 
 
 @app.command()
-def prune(
-    store: StorePlace = DEFAULT_STORE,
-    account: AccountId = DEFAULT_ACCOUNT,
-    org: OrgId = "",
-    now: Now = None,
-    json: Json = False,
-) -> None:
+@with_groups
+def prune(place: Place, now: Now = None, json: Json = False) -> None:
     """Remove results that are older than 365 days."""
     from evalr.estimates.words import count_words
-    from evalr_tracepass.command.stored import opened
+    from evalr_tracepass.command.places import opened
 
-    with opened(store, account, org) as kept:
-        count = kept.store.prune(kept.account, now=None if now is None else read_time(now))
+    with opened(place) as kept:
+        count = kept.results.prune(kept.account, now=None if now is None else read_time(now))
     print_lines([f"{count_words(count, 'result')} removed"], {"removed": count}, json=json)
 
 
@@ -590,52 +530,49 @@ def serve(
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _choice(signal: list[str] | None, file: str | None, preset: str | None, by: str = "local") -> Choice:
-    from evalr_tracepass.command.choosing import choose, own_signals
+def _own_things(own: Own, place: Place) -> OwnThings:
+    from evalr_tracepass.command.choosing import own_things
 
-    return choose(signal or (), preset=preset, own=own_signals(file), service=by != "local")
+    return own_things(own, place)
 
 
-def _plan(
-    choice: Choice,
-    where: list[str] | None,
-    convo: list[str] | None,
-    since: str | None,
-    until: str | None,
-    last: str | None,
-    sample: str | None,
-    now: str | None,
-) -> Plan:
-    from evalr_tracepass.command.choosing import scope_of
-    from evalr_tracepass.planning import plan
+def _choice(wanted: Wanted, own: Own, place: Place, by: str) -> Choice:
+    from evalr_tracepass.command.choosing import choose
 
-    scope = scope_of(
-        where=where or (),
-        convo=convo or (),
-        since=None if since is None else read_time(since),
-        until=None if until is None else read_time(until),
-        last=None if last is None else read_length(last),
-        sample=sample,
-        now=None if now is None else read_time(now),
-    )
-    return plan(choice.signals, scope=scope, reflexes=choice.reflexes)
+    return choose(wanted.signal or (), preset=wanted.preset, own=_own_things(own, place), service=by != "local")
+
+
+@contextmanager
+def _again(kept: Kept, begun: Pass, own: OwnThings, by: str | None, url: str | None, *, total: int) -> Iterator[Passes]:
+    """Passes by the way in which one was begun, with its progress shown."""
+    from evalr_tracepass.command.passing import LOCAL, begun_by, passes_of, transport_of
+
+    way = by or begun_by(begun, own)
+    models = {str(each["model"]) for each in begun.selected_signals}
+    transport = transport_of(way, url, own.reflexes(models) if way == LOCAL else {})
+    made, shown = passes_of(kept, transport, total=total)
+    yield made
+    shown.clear()
 
 
 def _rate(rate: float | None, choice: Choice) -> float | dict[str, float] | None:
-    """The price of a prediction: as given, else nothing for rules that run here; of others it is not known."""
-    if rate is not None:
-        return rate
-    if not choice.reflexes:
-        return None
-    return {name: 0.0 for name, each in choice.reflexes.items() if getattr(each, "kind", None) == "heuristic"}
+    """The price of a prediction: as given, else what the classifiers here say; of others it is not known."""
+    return rate if rate is not None else choice.prices if choice.reflexes else None
 
 
-def _source(log: str, kind: str | None, strict: bool) -> Source:
+def _source(log: str, reading: Reading) -> Source:
     from evalr_tracepass.sources import log_traces
 
-    return log_traces(log, kind=kind, strict=strict)
+    return log_traces(log, kind=reading.kind, strict=reading.strict)
 
 
 def _say(choice: Choice) -> None:
     for note in choice.notes:
         print(f"evalr: {note}", file=sys.stderr)
+
+
+def _say_counting() -> None:
+    from evalr_tracepass.command.words import COUNTING
+
+    if sys.stderr.isatty():
+        print(COUNTING, file=sys.stderr)

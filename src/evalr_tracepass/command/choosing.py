@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TypeVar
+from pathlib import Path
 
 from evalr.cli.texts import read_length, read_time
 from evalr.errors import InputError
-from evalr.inputs import resolve_now, utc_now
+from evalr.estimates.words import choice_words
 from evalr.quoting import safe_text
-from evalr_tracepass.catalogue import HEURISTIC_SIGNALS, SIGNALS, availability, heuristics, signal, signals_like
+from evalr_tracepass.catalogue import (
+    HEURISTIC_SIGNALS,
+    SIGNALS,
+    Available,
+    availability,
+    heuristics,
+    signal,
+    signals_like,
+)
+from evalr_tracepass.command.filters import read_filters
+from evalr_tracepass.command.options import Own, Place, Which
+from evalr_tracepass.command.places import is_there, opened
+from evalr_tracepass.planning import Plan, plan
 from evalr_tracepass.records import Filters, Reflex, Scope
-from evalr_tracepass.scopes import filters_of, random_sample, selected
-from evalr_tracepass.signal_files import SignalFile, load_signals
+from evalr_tracepass.reflex_files import load_reflex
+from evalr_tracepass.scopes import random_sample, selected
+from evalr_tracepass.signal_files import Preset, SignalFile, load_signals
 from evalr_tracepass.signals import Signal
 
-T = TypeVar("T")
-
-WHERE_RULE = (
-    "write --where as a text that some turn holds, as user=ID, as errors, or as since=TIME, until=TIME or last=24h"
-)
+REFLEX_RULE = "write --reflex as NAME=FILE: the alias that signals name as their model, and the file of its classifier"
 
 
 @dataclass(frozen=True)
@@ -38,10 +47,67 @@ class Choice:
     reflexes: Mapping[str, Reflex]
     notes: tuple[str, ...] = ()
 
+    @property
+    def prices(self) -> dict[str, float]:
+        """US dollars for one prediction of each classifier that says what it costs."""
+        found = {name: price(each) for name, each in self.reflexes.items()}
+        return {name: each for name, each in found.items() if each is not None}
 
-def own_signals(path: str | None) -> SignalFile:
-    """A person's own signals and presets, of a file; none where no file is named."""
-    return SignalFile() if path is None else load_signals(path)
+
+def price(reflex: Reflex) -> float | None:
+    """US dollars for one prediction; nothing for rules that run here, and None where the classifier does not say."""
+    said: float | None = getattr(reflex, "cost_per_text", None)
+    return 0.0 if said is None and getattr(reflex, "kind", None) == "heuristic" else said
+
+
+@dataclass(frozen=True)
+class OwnThings:
+    """Signals, presets and classifiers of one's own, of a file, of a store, and as they are named.
+
+    Attributes:
+        signals: by their ids.
+        presets: by their names.
+        files: of classifiers, by their aliases.
+        lm: the model that answers the questions of judges.
+        api_base: where that is served.
+    """
+
+    signals: Mapping[str, Signal] = field(default_factory=dict)
+    presets: Mapping[str, Preset] = field(default_factory=dict)
+    files: Mapping[str, Path] = field(default_factory=dict)
+    lm: str | None = None
+    api_base: str | None = None
+
+    def reflexes(self, models: Collection[str] | None = None) -> dict[str, Reflex]:
+        """The rules that come with evalr, and of one's own classifiers those that are needed, by default all."""
+        return heuristics() | {
+            name: load_reflex(name, path, lm=self.lm, api_base=self.api_base)
+            for name, path in self.files.items()
+            if models is None or name in models
+        }
+
+
+def own_things(own: Own, place: Place | None = None) -> OwnThings:
+    """What a person has, of the file that is named and of the store, if there is one; the file's stand before others.
+
+    Raises:
+        InputError: a classifier is named without its file, or something in the file cannot be used.
+        DatasetError: there is no such file.
+        StoreError: the store cannot be read.
+    """
+    of_file = SignalFile() if own.file is None else load_signals(own.file)
+    signals, presets = dict(of_file.signals), dict(of_file.presets)
+    if place is not None and is_there(place):
+        with opened(place) as kept:
+            signals = kept.store.signals(kept.account) | signals
+            presets = kept.store.presets(kept.account) | presets
+    files = dict(of_file.reflexes)
+    for text in own.reflex or ():
+        name, equals, path = text.partition("=")
+        if not (name and equals and path):
+            raise InputError(f"--reflex {safe_text(text)!r}: {REFLEX_RULE}")
+        files[name] = Path(path)
+    return OwnThings(signals, presets, files, own.lm, own.api_base)
 
 
 def choose(
@@ -49,7 +115,7 @@ def choose(
     *,
     pattern: str | None = None,
     preset: str | None = None,
-    own: SignalFile | None = None,
+    own: OwnThings | None = None,
     service: bool = False,
 ) -> Choice:
     """Signals by name, by preset, by a pattern, or, where nobody says, those that start ticked.
@@ -58,49 +124,84 @@ def choose(
         names: ids of signals: each must be able to run.
         pattern: a regular expression for names and labels: those that match and can run are taken.
         preset: the name of one's own preset.
-        own: one's own signals and presets.
+        own: one's own signals, presets and classifiers.
         service: they are for a service, which says itself which models it has, and not for the classifiers here.
 
     Raises:
         InputError: there is no such signal or preset, nothing matches, or none of them can run.
     """
-    own = own or SignalFile()
-    reflexes = {} if service else heuristics()
+    own = own or OwnThings()
     known = {**SIGNALS, **own.signals}
-    runnable = {each.model for each in known.values()} - HEURISTIC_SIGNALS.keys() if service else set(reflexes)
+    if service:
+        runnable = {each.model for each in known.values()} - HEURISTIC_SIGNALS.keys()
+    else:
+        runnable = {*heuristics(), *own.files}
     named = [signal(name, own.signals) for name in names]
     if preset is not None:
         if preset not in own.presets:
-            raise InputError(f"there is no preset {safe_text(preset)!r}: {safe_text(', '.join(own.presets)) or 'none'}")
+            raise InputError(f"there is no preset {safe_text(preset)!r}; {choice_words(preset, own.presets)}")
         named += own.presets[preset].chosen(own.signals)
+
+    def chosen(signals: Iterable[Signal], notes: tuple[str, ...] = ()) -> Choice:
+        taken = tuple(signals)
+        return Choice(taken, {} if service else own.reflexes({each.model for each in taken}), notes)
+
     if named and pattern is None:
         unique = {each.signal_id: each for each in named}
         refused = [each for each in availability(unique.values(), runnable) if each.reason]
         if refused:
-            raise InputError("; ".join(f"{each.signal.signal_id}: {each.reason}" for each in refused))
-        return Choice(tuple(unique.values()), reflexes)
+            raise InputError("; ".join(map(_cannot, refused)))
+        return chosen(unique.values())
     if pattern is not None:
         wanted = signals_like(pattern, named or list(known.values()))
         if not wanted:
             raise InputError(f"no signal has a name or a label like {safe_text(pattern)!r}: {', '.join(sorted(known))}")
         found = availability(wanted, runnable)
-        usable = tuple(each.signal for each in found if each.reason is None)
-        notes = tuple(f"{each.signal.signal_id} cannot run: {each.reason}" for each in found if each.reason)
+        notes = tuple(_cannot(each) for each in found if each.reason)
+        usable = [each.signal for each in found if each.reason is None]
         if not usable:
             raise InputError("; ".join(notes))
-        return Choice(usable, reflexes, notes)
+        return chosen(usable, notes)
     ticked = availability([each for each in known.values() if each.enabled_by_default], runnable)
-    usable = tuple(each.signal for each in ticked if each.reason is None)
+    usable = [each.signal for each in ticked if each.reason is None]
     if usable:
-        return Choice(
-            usable,
-            reflexes,
-            tuple(f"{each.signal.signal_id} cannot run: {each.reason}" for each in ticked if each.reason),
-        )
+        return chosen(usable, tuple(_cannot(each) for each in ticked if each.reason))
     # Somebody without a service sees what works without one, and is told that it is another thing.
     away = ", ".join(each.signal.signal_id for each in ticked)
     note = f"{away}: no classifier of these is configured; these run instead, which are rules written by hand"
-    return Choice(tuple(HEURISTIC_SIGNALS.values()), reflexes, (note,))
+    return chosen(HEURISTIC_SIGNALS.values(), (note,))
+
+
+def _cannot(found: Available) -> str:
+    model = safe_text(found.signal.model, longest=60)
+    return (
+        f"{safe_text(found.signal.signal_id, longest=60)} cannot run: no classifier named {model!r} is configured; "
+        f"name one with --reflex {model}=FILE, or run it by a service that has it, --by batch"
+    )
+
+
+def watched(own: OwnThings) -> list[str]:
+    """The signals that a monitor runs where nobody says: those whose monitor is on, and those of such presets."""
+    of_presets = [name for each in own.presets.values() if each.monitor for name in each.signals]
+    return list(dict.fromkeys([*(name for name, each in own.signals.items() if each.monitor), *of_presets]))
+
+
+def planned(choice: Choice, which: Which) -> Plan:
+    """The plan for signals over the conversations that options name."""
+    return plan(choice.signals, scope=asked_scope(which), reflexes=choice.reflexes)
+
+
+def asked_scope(which: Which) -> Scope:
+    """The scope that options name, as they were written."""
+    return scope_of(
+        where=which.where or (),
+        convo=which.convo or (),
+        since=None if which.since is None else read_time(which.since),
+        until=None if which.until is None else read_time(which.until),
+        last=None if which.last is None else read_length(which.last),
+        sample=which.sample,
+        now=None if which.now is None else read_time(which.now),
+    )
 
 
 def scope_of(
@@ -118,7 +219,7 @@ def scope_of(
     Raises:
         InputError: options contradict one another, or one cannot be read.
     """
-    filters = _filters(where, since, until, last, now)
+    filters = read_filters(where, since=since, until=until, last=last, now=now)
     if sample is not None:
         if convo:
             raise InputError("--sample draws conversations at random, and --convo names them: pass one of the two")
@@ -130,51 +231,6 @@ def scope_of(
         return Scope()
     dated = filters.since is not None or filters.until is not None
     return Scope(kind="date_range" if dated else "current_filters", filters=filters)
-
-
-def _filters(
-    where: Sequence[str],
-    since: datetime | None,
-    until: datetime | None,
-    last: timedelta | None,
-    now: datetime | None,
-) -> Filters:
-    search = user = None
-    errors_only = False
-    for text in where:
-        name, equals, value = text.partition("=")
-        name = name.strip().lower()
-        if text.strip().lower() in ("errors", "errors only", "errors=true"):
-            errors_only = True
-        elif equals and name == "user":
-            user = _once(user, value, text)
-        elif equals and name == "since":
-            since = _once(since, read_time(value), text)
-        elif equals and name == "until":
-            until = _once(until, read_time(value), text)
-        elif equals and name == "last":
-            last = _once(last, read_length(value), text)
-        elif equals and name == "search":
-            search = _once(search, value, text)
-        elif text.strip():
-            search = _once(search, text, text)
-        else:
-            raise InputError(WHERE_RULE)
-    return filters_of(
-        search=search,
-        user=user,
-        errors_only=errors_only,
-        since=since,
-        until=until,
-        last=last,
-        now=resolve_now(now or utc_now),
-    )
-
-
-def _once(known: T | None, value: T, text: str) -> T:
-    if known is not None:
-        raise InputError(f"--where {safe_text(text)!r}: that is said already; {WHERE_RULE}")
-    return value
 
 
 def _read_sample(text: str) -> tuple[float, int | None]:

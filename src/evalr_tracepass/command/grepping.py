@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
+from evalr.estimates.words import count_words
 from evalr.inputs import Transcript
 from evalr.quoting import safe_text
-from evalr_tracepass.command.words import DIM, RESET, chip, progress_words
+from evalr_tracepass.command.words import DIM, RESET, chips_words, percent, progress_words
 from evalr_tracepass.direct import Answer, answers
 from evalr_tracepass.planning import Plan
-from evalr_tracepass.records import Reflex, Row
+from evalr_tracepass.records import Item, Reflex, Row
 from evalr_tracepass.scopes import NOT_DRAWN, NOT_SINCE, OTHER
 from evalr_tracepass.sources import log_sources
 
@@ -26,33 +28,55 @@ EACH = 0.2
 """Seconds between two progress lines."""
 
 
+class FiredLabel(NamedTuple):
+    """A label at which a signal fired, with its score."""
+
+    signal_id: str
+    label: str
+    score: float
+
+
+class Hit(NamedTuple):
+    """One turn on which signals fired, or a whole conversation.
+
+    Attributes:
+        log: where it is.
+        item: the row of the signal that fired with the highest score.
+        fired: every label that fired there, the highest score first.
+    """
+
+    log: str
+    item: Item
+    fired: tuple[FiredLabel, ...]
+
+
 @dataclass
 class Found:
     """What came of a search.
 
     Attributes:
         fired: turns on which a signal fired.
-        conversations: in how many conversations.
         inputs: texts that were read.
+        answered: predictions that were spared, since a pass has them.
         failed: predictions that failed, by kind of error.
         not_retained: turns whose content the logs do not have.
-        read: conversations that were read.
         left_out: conversations and files that were not, by reason.
     """
 
     fired: int = 0
-    conversations: int = 0
     inputs: int = 0
+    answered: int = 0
     failed: Counter[str] = field(default_factory=Counter)
     not_retained: int = 0
-    read: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
 
     def notes(self) -> list[str]:
         """What a person has to know of what was not read."""
         notes = []
+        if self.answered:
+            notes.append(f"read by an earlier pass: {count_words(self.answered, 'prediction')}")
         if self.not_retained:
-            notes.append(f"content not retained: {self.not_retained:,}")
+            notes.append(f"content not retained: {count_words(self.not_retained, 'input')}")
         if self.failed:
             notes.append("failed: " + ", ".join(f"{n:,} {safe_text(name)}" for name, n in self.failed.most_common()))
         if self.left_out:
@@ -61,10 +85,27 @@ class Found:
 
 
 def search(
-    made: Plan, path: str, reflexes: Mapping[str, Reflex], found: Found, *, kind: str | None, strict: bool
-) -> Iterator[tuple[str, Answer]]:
-    """The answers that fired, each with the log that it is from, as they come."""
-    names: dict[str, str] = {}
+    made: Plan,
+    path: str,
+    reflexes: Mapping[str, Reflex],
+    found: Found,
+    *,
+    kind: str | None,
+    strict: bool,
+    new: Callable[[Iterable[Row]], Iterable[Row]] | None = None,
+) -> Iterator[Hit]:
+    """The turns on which signals fired, conversation by conversation, in the order of the logs.
+
+    Args:
+        made: the signals, and which conversations they read.
+        path: of a log, or a folder of logs.
+        reflexes: the classifiers of the signals.
+        found: gets the account.
+        kind: the reader of the log, where it should not be found by looking.
+        strict: stop at the first record that cannot be used.
+        new: keeps of rows those that nobody has read.
+    """
+    names: dict[tuple[str, str], str] = {}
     at = [path]
 
     def transcripts() -> Iterator[Transcript]:
@@ -74,28 +115,67 @@ def search(
             found.left_out.update(source.left_out)
 
     rows = made.rows(transcripts())
-    seen: set[tuple[str, str]] = set()
+    asked = [0, 0]
 
     def named() -> Iterator[Row]:
         for row in rows:
-            names[row.request_id] = at[0]
+            names[_who(row.item)] = at[0]
+            asked[0] += len(row.models)
+            yield row
+
+    def taken() -> Iterator[Row]:
+        for row in named() if new is None else new(named()):
             found.inputs += 1
+            asked[1] += len(row.models)
             yield row
 
     progress = Progress()
-    for answer in answers(made, named(), reflexes):
-        progress.show(found.inputs)
-        if answer.error is not None:
-            found.failed[answer.error.type] += 1
-        elif answer.reading is not None and answer.reading.fired:
+
+    def read() -> Iterator[Answer]:
+        for answer in answers(made, taken(), reflexes):
+            progress.show(found.inputs)
+            if answer.error is not None:
+                found.failed[answer.error.type] += 1
+            yield answer
+
+    for who, of in groupby(read(), key=lambda answer: _who(answer.row.item)):
+        fired = [each for each in of if each.reading is not None and each.reading.fired]
+        for hit in _hits(names.pop(who), fired):
             found.fired += 1
-            seen.add((answer.row.item.user, answer.row.item.convo_id))
             progress.clear()
-            yield names[answer.row.request_id], answer
+            yield hit
     progress.clear()
-    estimate = rows.estimate()
-    found.conversations, found.read, found.not_retained = len(seen), rows.conversations, estimate.not_retained
+    found.answered = asked[0] - asked[1]
+    found.not_retained = rows.estimate().not_retained
     found.left_out.update({reason: n for reason, n in rows.left_out.items() if reason not in ASKED_FOR})
+
+
+def _who(item: Item) -> tuple[str, str]:
+    return item.user, item.convo_id
+
+
+def _hits(log: str, found: Iterable[Answer]) -> list[Hit]:
+    """What fired in one conversation, turn by turn; what is of the whole conversation comes first."""
+    turns: dict[tuple[int, str], list[Answer]] = {}
+    for each in found:
+        item = each.row.item
+        turns.setdefault((-1 if item.turn_index is None else item.turn_index, item.event_id), []).append(each)
+    hits = []
+    for _, of in sorted(turns.items()):
+        surest = max(of, key=lambda each: fired_labels(each)[0].score)
+        labels = sorted((label for each in of for label in fired_labels(each)), key=lambda label: -label.score)
+        hits.append(Hit(log, surest.row.item, tuple(labels)))
+    return hits
+
+
+def fired_labels(answer: Answer) -> list[FiredLabel]:
+    """The firing labels of an answer that were selected, the highest score first."""
+    selected = set() if answer.reading is None else set(answer.reading.selected_labels)
+    firing = [each for each in answer.prediction.classes if each.label in selected & set(answer.signal.fires_on)]
+    return [
+        FiredLabel(answer.signal.signal_id, each.label, each.score)
+        for each in sorted(firing, key=lambda each: -each.score)
+    ]
 
 
 class Progress:
@@ -121,41 +201,40 @@ class Progress:
             self._drawn = False
 
 
-def hit_line(name: str, answer: Answer, *, color: bool, chips: bool) -> str:
-    """One fired turn: file, conversation, turn, label and score; apart by tabs where no person reads it."""
-    item, said = answer.row.item, answer.reading
-    label, score = fired_label(answer)
+def hit_line(hit: Hit, *, color: bool, chips: bool) -> str:
+    """One fired turn: log, conversation, turn, the surest label and its score, and the chips of all that fired.
+
+    Apart by tabs where no person reads it; where one does, the chips say it all.
+    """
+    item, best = hit.item, hit.fired[0]
     turn = "" if item.turn_index is None else str(item.turn_index)
-    parts = [safe_text(name, longest=400), safe_text(item.convo_id, longest=200)]
-    if not chips or said is None:
-        return "\t".join([*parts, turn, safe_text(label, longest=80), f"{score:.3f}"])
-    where = f"{parts[0]}  {parts[1]}" + (f"  turn {turn}" if turn else "")
-    signal = safe_text(answer.signal.signal_id, longest=60)
-    return f"{where}  {chip(label, score, color=color)}  {DIM if color else ''}{signal}{RESET if color else ''}"
+    said = chips_words([(each.label, each.score) for each in hit.fired], color=color)
+    log, convo = safe_text(hit.log, longest=400), safe_text(item.convo_id, longest=200)
+    if not chips:
+        return "\t".join([log, convo, turn, safe_text(best.label, longest=80), f"{best.score:.3f}", said])
+    where = f"{log}  {convo}" + (f"  turn {turn}" if turn else "")
+    signals = ", ".join(dict.fromkeys(safe_text(each.signal_id, longest=60) for each in hit.fired))
+    return f"{where}  {said}  {DIM if color else ''}{signals}{RESET if color else ''}"
 
 
-def fired_label(answer: Answer) -> tuple[str, float]:
-    """The firing label with the highest score of those that were selected."""
-    selected = set() if answer.reading is None else set(answer.reading.selected_labels)
-    firing = [each for each in answer.prediction.classes if each.label in selected & set(answer.signal.fires_on)]
-    best = max(firing, key=lambda each: each.score, default=None)
-    return ("", 0.0) if best is None else (best.label, best.score)
-
-
-def hit_fields(name: str, answer: Answer) -> dict[str, Any]:
-    """The same in plain types."""
-    item = answer.row.item
-    label, score = fired_label(answer)
+def hit_fields(hit: Hit) -> dict[str, Any]:
+    """The same in plain types: the surest label, and under `fired` all of them."""
+    item, best = hit.item, hit.fired[0]
     return {
-        "log": name,
+        "log": hit.log,
         "convo_id": item.convo_id,
         "event_id": item.event_id,
         "turn": item.turn_index,
         "user": item.user,
-        "signal": answer.signal.signal_id,
-        "label": label,
-        "score": score,
+        "signal": best.signal_id,
+        "label": best.label,
+        "score": best.score,
+        "percent": percent(best.score),
         "truncated": item.truncated,
+        "fired": [
+            {"signal": each.signal_id, "label": each.label, "score": each.score, "percent": percent(each.score)}
+            for each in hit.fired
+        ],
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,17 +12,19 @@ from typing import Any
 from evalr.cli.judging import agreed
 from evalr.errors import InputError
 from evalr.estimates.words import count_words
-from evalr_tracepass.command.choosing import Choice, choose, own_signals, scope_of
+from evalr_tracepass.catalogue import HEURISTIC_SIGNALS
+from evalr_tracepass.command.choosing import Choice, OwnThings, price
 from evalr_tracepass.command.grepping import Progress
-from evalr_tracepass.command.stored import ENDED, Kept, ended_lines, opened, pass_fields, status_lines
+from evalr_tracepass.command.places import Kept, options_of
+from evalr_tracepass.command.stored import ENDED, ended_lines, pass_fields, status_lines
 from evalr_tracepass.command.words import cost_words
 from evalr_tracepass.monitors import monitor_sync
 from evalr_tracepass.passes import Passes
 from evalr_tracepass.planning import Plan
-from evalr_tracepass.records import Pass, PlanEstimate, Reflex, Rerun
+from evalr_tracepass.records import Filters, Pass, PlanEstimate, Reflex, Rerun
 from evalr_tracepass.rerunning import already_read
 from evalr_tracepass.scopes import refusal_of
-from evalr_tracepass.sources import Source, log_traces
+from evalr_tracepass.sources import Source
 from evalr_tracepass.traces import trace_of
 from evalr_tracepass.transports.batches import BatchTransport
 from evalr_tracepass.transports.live import LivePreview
@@ -39,6 +41,20 @@ WEBHOOK_SECRET = "EVALR_WEBHOOK_SECRET"
 TOGETHER = 500
 """Conversations that are looked up together."""
 
+FEW: dict[str, Any] = {"largest": 100, "together": 25}
+"""Rows of a batch whose classifiers may cost something: a crash loses what one batch has brought."""
+
+
+def may_cost(reflexes: Iterable[Reflex]) -> bool:
+    """Whether one of them does not say that it costs nothing."""
+    return any(price(each) != 0 for each in reflexes)
+
+
+def begun_by(found: Pass, own: OwnThings) -> str:
+    """How a pass was probably begun: here, where all of its classifiers are, or else by a service."""
+    models = {str(signal["model"]) for signal in found.selected_signals}
+    return LOCAL if models <= {*HEURISTIC_SIGNALS, *own.files} else BATCH
+
 
 def transport_of(name: str, url: str | None, reflexes: Mapping[str, Reflex]) -> Transport:
     """How rows come to classifiers: those that run here, a service's batches, or its live preview.
@@ -47,7 +63,8 @@ def transport_of(name: str, url: str | None, reflexes: Mapping[str, Reflex]) -> 
         InputError: there is no such way.
     """
     if name == LOCAL:
-        return LocalTransport(reflexes)
+        # A crash loses what a batch has brought, which is nothing to lose where it cost nothing.
+        return LocalTransport(reflexes, **(FEW if may_cost(reflexes.values()) else {}))
     if name == BATCH:
         return BatchTransport(Service(url=url))
     if name == LIVE:
@@ -87,7 +104,7 @@ def allowed(found: PlanEstimate, *, by: str, budget: float | None, yes: bool) ->
                 f"{count_words(found.predictions, 'prediction')} would cost ${found.cost:,.2f}, more than the budget "
                 f"of ${budget:,.2f}: take fewer signals, or part of the traces with --sample"
             )
-    if yes or not found.inputs or (by == LOCAL and not found.cost):
+    if yes or not found.inputs or (by == LOCAL and found.cost == 0):
         return True
     return agreed(f"Run {count_words(found.predictions, 'prediction')}? {cost_words(found)}.")
 
@@ -95,18 +112,25 @@ def allowed(found: PlanEstimate, *, by: str, budget: float | None, yes: bool) ->
 def rerun_of(kept: Kept, made: Plan, source: Source, *, asked: Rerun | None) -> Rerun | None:
     """What to do about conversations that have results: as asked, else as a person says; None to stop.
 
-    Where nobody is at a terminal, all of them are read again.
+    Where nobody is at a terminal, all of them are read again, and a line says so.
     """
     if asked is not None:
         return asked
     known, conversations = _known(kept, made, source)
-    if not known or not (sys.stdin is not None and sys.stdin.isatty()):
+    if not known:
+        return "all"
+    have = f"{known:,} of {conversations:,} selected conversations already have labels"
+    if not (sys.stdin is not None and sys.stdin.isatty()):
+        print(f"evalr: {have}, and are read again: --only-new spares them", file=sys.stderr)
         return "all"
     print("Rerun existing Reflex results?", file=sys.stderr)
-    print(f"{known:,} of {conversations:,} selected conversations already have labels.", file=sys.stderr)
-    print("[c]ancel, run only [n]ew, rerun [a]ll: ", end="", file=sys.stderr, flush=True)
-    answers: dict[str, Rerun] = {"n": "new", "a": "all"}
-    return answers.get(sys.stdin.readline().strip().lower()[:1])
+    print(f"{have}.", file=sys.stderr)
+    answers: dict[str, Rerun | None] = {"n": "new", "a": "all", "c": None, "": None}
+    while True:
+        print("[C]ancel, run only [n]ew, rerun [a]ll: ", end="", file=sys.stderr, flush=True)
+        said = sys.stdin.readline().strip().lower()[:1]
+        if said in answers:
+            return answers[said]
 
 
 def _known(kept: Kept, made: Plan, source: Source) -> tuple[int, int]:
@@ -119,67 +143,54 @@ def _known(kept: Kept, made: Plan, source: Source) -> tuple[int, int]:
             conversations += 1
             together.append(trace.convo_id)
         if len(together) >= TOGETHER:
-            known += len(already_read(kept.store, kept.account, together))
+            known += len(already_read(kept.results, kept.account, together))
             together = []
-    return known + (len(already_read(kept.store, kept.account, together)) if together else 0), conversations
+    return known + (len(already_read(kept.results, kept.account, together)) if together else 0), conversations
 
 
 def passes_of(kept: Kept, transport: Transport, *, total: int = 0, **options: Any) -> tuple[Passes, Shown]:
     """The passes of an account, with their progress shown."""
     shown = Shown(total)
-    return Passes(kept.account, kept.store, transport, progress=shown, **options), shown
+    return Passes(kept.account, kept.store, transport, kept.results, progress=shown, **options), shown
 
 
-def told(kept: Kept, found: Pass) -> tuple[list[str], dict[str, Any]]:
+def told(kept: Kept, found: Pass, log: str = "LOG") -> tuple[list[str], dict[str, Any]]:
     """How a pass stands, in lines and in plain types."""
-    totals = kept.store.totals(kept.account, found.id)
+    totals = kept.results.totals(kept.account, found.id)
     if found.status in ENDED:
-        return ended_lines(found, totals), pass_fields(found, totals)
+        return ended_lines(kept, found, totals, log), pass_fields(found, totals)
     counts = kept.store.counts(kept.account, found.id)
     batches = kept.store.batches(kept.account, found.id)
-    lines = list(status_lines(found, totals, counts, batches))
-    lines.append(f"Still running: evalr tracepass sync {found.id}")
+    lines = list(status_lines(kept, found, totals, counts, batches))
+    lines.append(f"Still running: evalr tracepass sync {found.id}{options_of(kept.place)}")
     return lines, pass_fields(found, totals)
 
 
 def monitored(
-    log: str,
+    kept: Kept,
+    choice: Choice,
+    source: Source,
+    transport: Transport,
     *,
-    signals: Sequence[str],
-    file: str | None,
-    preset: str | None,
-    where: Sequence[str],
     name: str,
+    filters: Filters,
     settle: timedelta,
     webhooks: Sequence[str],
-    by: str,
-    url: str | None,
     now: datetime | None,
-    place: tuple[str, str, str],
-    kind: str | None,
-    strict: bool,
-    say: Callable[[Choice], None],
 ) -> tuple[list[str], dict[str, Any]]:
     """One run of a monitor.
 
     Raises:
         InputError: there is a webhook, and no secret to sign what it is told.
     """
-    own = own_signals(file)
-    watched = [each.signal_id for each in own.signals.values() if each.monitor]
-    chosen = choose(signals or ([] if preset else watched), preset=preset, own=own, service=by != LOCAL)
-    say(chosen)
-    filters = scope_of(where=where, now=now).filters
     notify = [webhook(each, _webhook_secret()) for each in webhooks]
-    with opened(*place) as kept:
-        options: dict[str, Any] = {} if now is None else {"now": now}
-        passes, shown = passes_of(kept, transport_of(by, url, chosen.reflexes), notify=notify, **options)
-        source = log_traces(log, kind=kind, strict=strict)
-        found = monitor_sync(passes, chosen.signals, source, name=name, filters=filters, settle=settle)
-        shown.clear()
-        if found is None:
-            return ["another process runs this monitor just now"], {"pass": None}
-        return told(kept, found)
+    options: dict[str, Any] = {} if now is None else {"now": now}
+    passes, shown = passes_of(kept, transport, notify=notify, **options)
+    found = monitor_sync(passes, choice.signals, source, name=name, filters=filters, settle=settle)
+    shown.clear()
+    if found is None:
+        return ["another process runs this monitor just now"], {"pass": None}
+    return told(kept, found, source.name)
 
 
 def _webhook_secret() -> str:

@@ -2,72 +2,28 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from evalr.errors import InputError
 from evalr.estimates.words import count_words
 from evalr.quoting import safe_text
-from evalr_tracepass.command.words import DIM, NO_PASSES, RESET, chip, complete_lines, progress_words
+from evalr_tracepass.command.places import Kept, options_of
+from evalr_tracepass.command.words import DIM, NO_PASSES, RESET, chip, chips_words, complete_lines, progress_words
 from evalr_tracepass.measures import latest_records, pass_rates
 from evalr_tracepass.record_rows import to_row
-from evalr_tracepass.records import Account, Pass, Result
-from evalr_tracepass.stores.opening import open_store
-from evalr_tracepass.stores.store import Batch, Conversation, Store, Totals
-
-CHIPS = 3
-"""Labels of one conversation at most, as many as a list can show."""
+from evalr_tracepass.records import Pass, Result
+from evalr_tracepass.stores.store import Batch, Conversation, Totals
 
 SHOWN = 50
 """Conversations of one list."""
 
 ENDED = ("complete", "partial_failure")
 
-
-@dataclass(frozen=True)
-class Kept:
-    """An open store, on behalf of one account."""
-
-    store: Store
-    account: Account
-
-    def get_pass(self, name: str) -> Pass:
-        """The pass whose id begins so; "latest" is the latest of all.
-
-        Raises:
-            InputError: there is none, or there are several.
-        """
-        found = self.store.passes(self.account, limit=1_000)
-        if name == "latest":
-            matching = found[:1]
-        else:
-            matching = [each for each in found if each.id == name] or [
-                each for each in found if each.id.startswith(name)
-            ]
-        if len(matching) == 1:
-            return matching[0]
-        if not matching:
-            raise InputError(f"there is no pass {safe_text(name)!r} of this account: see `evalr tracepass passes`")
-        raise InputError(f"{len(matching)} passes begin with {safe_text(name)!r}: write more of the id")
-
-    def results(self, name: str, **options: Any) -> Iterator[Result]:
-        """The results of "latest", "all", or one pass."""
-        passes = name if name in ("latest", "all") else self.get_pass(name).id
-        return self.store.results(self.account, passes=passes, **options)
-
-
-@contextmanager
-def opened(place: str, account: str, org: str) -> Iterator[Kept]:
-    """A store, for as long as it is needed."""
-    store = open_store(place)
-    try:
-        yield Kept(store, Account(account, org).checked())
-    finally:
-        store.close()
+ELSEWHERE = "none of its results are here: they have expired, or are kept where --results says"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -88,11 +44,13 @@ def passes_lines(found: Sequence[Pass], totals: Mapping[str, Totals]) -> Iterato
         )
 
 
-def status_lines(found: Pass, totals: Totals, counts: Mapping[Any, int], batches: Sequence[Batch]) -> Iterator[str]:
+def status_lines(
+    kept: Kept, found: Pass, totals: Totals, counts: Mapping[Any, int], batches: Sequence[Batch]
+) -> Iterator[str]:
     """Where a pass stands, in the words of the panel."""
     yield f"{safe_text(found.id)}  {found.status.replace('_', ' ')}"
     if found.status in ENDED:
-        yield from ended_lines(found, totals)
+        yield from ended_lines(kept, found, totals)
     else:
         named = [each.batch_id for each in batches if each.batch_id]
         if named:
@@ -105,7 +63,7 @@ def status_lines(found: Pass, totals: Totals, counts: Mapping[Any, int], batches
         yield safe_text(found.error_message, longest=500)
 
 
-def ended_lines(found: Pass, totals: Totals) -> list[str]:
+def ended_lines(kept: Kept, found: Pass, totals: Totals, log: str = "LOG") -> list[str]:
     """How a pass ended, and what to do next."""
     lines = complete_lines(
         totals.flagged,
@@ -113,13 +71,16 @@ def ended_lines(found: Pass, totals: Totals) -> list[str]:
         failed=found.failed_inputs,
         completed=found.completed_inputs,
     )
-    name = safe_text(found.id)
-    lines.append(f"View flagged conversations: evalr tracepass results {name}")
+    name, options = safe_text(found.id), options_of(kept.place)
+    if totals.flagged:
+        lines.append(f"View flagged conversations: evalr tracepass results {name}{options}")
     if found.failed_inputs:
         lines += [
-            f"View failed inputs: evalr tracepass results {name} --failed",
-            f"Retry failed: evalr tracepass retry {name}",
+            f"View failed inputs: evalr tracepass results {name} --failed{options}",
+            f"Retry failed: evalr tracepass retry {name} {shlex.quote(safe_text(log, longest=400))}{options}",
         ]
+    if found.completed_inputs + found.failed_inputs and not totals.completed + totals.failed:
+        lines.append(ELSEWHERE)
     return lines
 
 
@@ -167,7 +128,7 @@ def asked_results(
         return list(NO_PASSES), {"results": []}
     if rates:
         found = kept.get_pass(name)
-        parts = pass_rates(latest_records(kept.store.results(kept.account, passes=found.id)), found)
+        parts = pass_rates(latest_records(kept.results_of(found.id)), found)
         chosen = [each for each in parts if not signals or each.signal.signal_id in signals]
         return [line for each in chosen for line in str(each).splitlines()], {
             "pass": found.id,
@@ -177,17 +138,17 @@ def asked_results(
         options: dict[str, Any] = {"failed": True} if failed else {} if clean else {"fired": True}
         records = [
             each
-            for each in kept.results(name, **options)
+            for each in kept.results_of(name, **options)
             if (not signals or each.signal_id in signals) and (not convos or each.convo_id in convos)
         ]
         lines = list(failed_lines(records) if failed else turn_lines(records, color=color))
         return lines, {"results": [to_row(each) for each in records]}
-    passes = name if name in ("latest", "all") else kept.get_pass(name).id
+    passes = kept.passes_named(name)
     asked: Sequence[str | None] = list(signals) or [None]
     listed = [
         each
         for signal in asked
-        for each in kept.store.conversations(
+        for each in kept.results.conversations(
             kept.account, passes=passes, signal_id=signal, flagged=not clean, limit=SHOWN
         )
     ]
@@ -200,9 +161,8 @@ def conversation_lines(found: Sequence[Conversation], *, color: bool) -> Iterato
     if not found:
         yield "no conversation was flagged"
     for each in found:
-        chips = " ".join(chip(one.label, one.score, color=color) for one in each.chips[:CHIPS])
-        more = len(each.chips) - CHIPS
-        yield f"{safe_text(each.convo_id, longest=80)}  {chips}" + (f" and {more} more" if more > 0 else "")
+        chips = chips_words([(one.label, one.score) for one in each.chips], color=color)
+        yield f"{safe_text(each.convo_id, longest=80)}  {chips}".rstrip()
     if len(found) == SHOWN:
         yield f"the latest {SHOWN}; `evalr tracepass export` writes them all"
 

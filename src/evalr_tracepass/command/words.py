@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from evalr.estimates.words import count_words
 from evalr.quoting import safe_text
+from evalr_tracepass.catalogue import Available
 from evalr_tracepass.planning import Plan
 from evalr_tracepass.records import PlanEstimate, Row
+from evalr_tracepass.signal_files import Preset
+from evalr_tracepass.transports.transport import Caps
 
 BOLD, DIM, RED, GREEN, RESET = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
+
+CHIPS = 3
+"""Labels of one conversation, or turn, at most: as many as a list can show."""
 
 COUNTING = "Counting trace inputs..."
 NO_PASSES = (
@@ -23,6 +28,14 @@ def chip(label: str, score: float, *, color: bool, fired: bool = True) -> str:
     """`[frustrated 97%]`, as the seed shows it; one that fired stands out."""
     text = f"[{safe_text(label, longest=40)} {percent(score)}]"
     return f"{RED if fired else DIM}{text}{RESET}" if color else text
+
+
+def chips_words(found: Sequence[tuple[str, float]], *, color: bool) -> str:
+    """The chips of what fired, labels with their scores: the highest first, as many as a line can show."""
+    ordered = sorted(found, key=lambda each: -each[1])
+    shown = " ".join(chip(label, score, color=color) for label, score in ordered[:CHIPS])
+    more = len(ordered) - CHIPS
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def percent(share: float) -> str:
@@ -39,11 +52,20 @@ def cost_words(estimate: PlanEstimate) -> str:
     return f"Estimated cost: {cents}" + (" · Estimated before volume discounts" if estimate.before_discounts else "")
 
 
-def estimate_lines(made: Plan, found: PlanEstimate) -> Iterator[str]:
-    """What a plan comes to: the seed's lines, then each transform, then what is left out."""
+def estimate_lines(made: Plan, found: PlanEstimate, *, caps: Caps | None = None) -> Iterator[str]:
+    """What a plan comes to: the seed's lines, then each transform, then what is left out.
+
+    With caps it is a look that sends no more than these, and says so.
+    """
     yield count_words(found.inputs, "trace input")
     yield count_words(found.predictions, "prediction")
-    yield "Batch mode" if found.batches <= 1 else f"Batch mode, {count_words(found.batches, 'batch')}"
+    if caps is not None:
+        yield (
+            f"Live preview: at most {count_words(caps.conversations, 'conversation')}, {caps.inputs:,} inputs of each "
+            f"transform, {count_words(caps.predictions, 'prediction')}"
+        )
+    else:
+        yield "Batch mode" if found.batches <= 1 else f"Batch mode, {count_words(found.batches, 'batch')}"
     yield cost_words(found)
     yield ""
     names = {group.transform.id: group.transform.name for group in made.groups}
@@ -99,15 +121,36 @@ def place_words(row: Row) -> str:
     return name if row.item.turn_index is None else f"{name}, turn {row.item.turn_index}"
 
 
-def signal_lines(available: Iterable[Any], ticked: Iterable[str]) -> Iterator[str]:
-    """The signals as the seed's panel shows them: ticked or not, what each reads, and why one cannot run."""
-    chosen = set(ticked)
-    for each in available:
+def signal_lines(available: Iterable[Available]) -> Iterator[str]:
+    """The signals as the seed's panel shows them: ticked or not, what each reads, and which cannot run here."""
+    found = list(available)
+    width = max((len(each.signal.signal_id) for each in found), default=0)
+    for each in found:
         own = each.signal
-        mark = "x" if own.signal_id in chosen else " "
-        yield f"[{mark}] {own.signal_id:<26} {own.transform.name}" + (
-            f"  unavailable: {each.reason}" if each.reason else ""
+        mark = "x" if own.enabled_by_default else " "
+        details = [safe_text(own.transform.name, longest=60)]
+        if own.source == "custom":
+            fires = (f"{each} >= {own.thresholds[each]:g}" if each in own.thresholds else each for each in own.fires_on)
+            details.append(f"model {safe_text(own.model, longest=60)}")
+            details.append(f"fires on {safe_text(', '.join(fires), longest=120)}")
+            details += ["monitor"] if own.monitor else []
+        if each.reason:
+            details.append("unavailable: no classifier")
+        yield f"[{mark}] {safe_text(own.signal_id, longest=60):<{width}}  {', '.join(details)}"
+    if any(each.reason for each in found):
+        yield "Those without one need a classifier of that name: --reflex NAME=FILE, or --by batch for a service's."
+
+
+def preset_lines(found: Iterable[Preset]) -> Iterator[str]:
+    """A preset on each line, with its signals."""
+    empty = True
+    for each in found:
+        empty = False
+        yield f"{safe_text(each.name, longest=60)}  {', '.join(map(safe_text, each.signals))}" + (
+            "  monitor" if each.monitor else ""
         )
+    if empty:
+        yield "no presets yet: save one with `evalr tracepass presets save NAME --signal NAME`"
 
 
 def complete_lines(flagged: int, labels: int, *, failed: int = 0, completed: int = 0) -> list[str]:
