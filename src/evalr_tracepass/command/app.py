@@ -31,6 +31,7 @@ from evalr_tracepass.command.options import (
     Place,
     Rate,
     Reading,
+    SignalFile,
     SignalNames,
     Url,
     Wanted,
@@ -477,8 +478,11 @@ def prune(place: Place, now: Now = None, json: Json = False) -> None:
 
 
 @app.command()
+@with_groups
 def serve(
     log: LogPath,
+    reading: Reading,
+    place: Place,
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Where to listen; one that other machines reach needs --token.")
     ] = "127.0.0.1",
@@ -495,23 +499,21 @@ def serve(
     by: By = "local",
     url: Url = None,
     rate: Rate = None,
-    store: StorePlace = DEFAULT_STORE,
-    account: AccountId = DEFAULT_ACCOUNT,
-    org: OrgId = "",
-    kind: Kind = None,
-    strict: Strict = False,
 ) -> None:
     """Serve the traces page: look at conversations, run signals over them, and open what was flagged.
 
     It is for this machine, at an address that no other reaches. Needs evalr[web].
     """
+    from evalr.errors import InputError
     from evalr_tracepass.web.serving import serve as serve_page
 
+    if place.results_in is not None:
+        raise InputError("the page reads the results of the store itself: leave --results out")
     serve_page(
         log,
-        kind=kind,
-        strict=strict,
-        place=(store, account, org),
+        kind=reading.kind,
+        strict=reading.strict,
+        place=(place.store, place.account, place.org),
         signals=file,
         by=by,
         url=url,

@@ -87,6 +87,11 @@ class OwnThings:
         }
 
 
+def own_signals(path: str | None) -> SignalFile:
+    """A person's own signals and presets, of a file; none where no file is named."""
+    return SignalFile() if path is None else load_signals(path)
+
+
 def own_things(own: Own, place: Place | None = None) -> OwnThings:
     """What a person has, of the file that is named and of the store, if there is one; the file's stand before others.
 
@@ -95,7 +100,7 @@ def own_things(own: Own, place: Place | None = None) -> OwnThings:
         DatasetError: there is no such file.
         StoreError: the store cannot be read.
     """
-    of_file = SignalFile() if own.file is None else load_signals(own.file)
+    of_file = own_signals(own.file)
     signals, presets = dict(of_file.signals), dict(of_file.presets)
     if place is not None and is_there(place):
         with opened(place) as kept:
