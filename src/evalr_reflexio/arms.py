@@ -5,15 +5,16 @@ Three ways behind one interface, `Arms`. Nothing is coerced: who is in no arm is
 
 from __future__ import annotations
 
+import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, Protocol, get_args
+from typing import Any, ClassVar, Final, NamedTuple, Protocol, get_args
 
 from pydantic_core import to_json
 
 from evalr.errors import InputError
-from evalr.estimates.words import choice_words, count_words
+from evalr.estimates.words import count_words
 from evalr.inputs import Assignment
 from evalr.quoting import quoted
 from evalr_reflexio.assigning import (
@@ -198,9 +199,14 @@ class ExperimentArms:
 
     Args:
         experiment: the experiment; what is not known of it but its id leaves less to check.
+        notes: what else to know of them.
     """
 
+    in_log: ClassVar[bool] = True
+    """Whether the log keeps these arms, so that they can be checked against the hash."""
+
     experiment: Experiment
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def name(self) -> str:
@@ -258,6 +264,7 @@ def arms_of(
     store: Store | None = None,
     randomised: bool = False,
     unit: Unit = "session",
+    registry: str | os.PathLike[str] | None = None,
 ) -> Arms:
     """The arms that a text names: `tag`, `request-source:A=x,y;B=z` or `experiment:ID`.
 
@@ -267,6 +274,7 @@ def arms_of(
         store: the log, where it should be checked that it has what is asked for.
         randomised: whether chance decided on tags or request sources.
         unit: what tags or request sources were assigned to: "session", or "user" where all of a user's have one.
+        registry: of evalr's own experiments; by default the one beside the log, where the configuration has none such.
 
     Raises:
         InputError: it names none, or none that this log can have; the message says what there is.
@@ -285,14 +293,9 @@ def arms_of(
     if kind == SOURCE_WORD and rest:
         return SourceArms(_sets(rest), randomised=randomised, unit=unit)
     if kind == EXPERIMENT_WORD and rest:
-        known = None if config is None else config.experiment(rest)
-        if known is None and store is not None:
-            seen = store.experiments_seen()
-            if rest not in seen:
-                names = sorted({*seen, *(each.id for each in (config.experiments if config else ()))})
-                there = choice_words(rest, names) if names else "there are none in this log"
-                raise InputError(f"no request carries an experiment {quoted(rest)}; {there}")
-        return ExperimentArms(known or Experiment(rest))
+        from evalr_reflexio.experimenting import experiment_arms
+
+        return experiment_arms(rest, config=config, store=store, registry=registry)
     raise InputError(
         f"arms={text!r} must be 'tag', 'request-source:A=x,y;B=z' (labels, each with its request sources) or "
         "'experiment:ID'"
@@ -405,8 +408,8 @@ def computed_arm(
         rule: how the application assigned, for tags and request sources.
     """
     if isinstance(arms, ExperimentArms):
-        percentage = arms.experiment.holdout_percentage
-        if percentage is None or org is None or not record.user:
+        percentage, org = arms.experiment.holdout_percentage, arms.experiment.assigned_in or org
+        if not arms.in_log or percentage is None or org is None or not record.user:
             return None
         return experiment_arm(org, arms.experiment.id, record.user, percentage)
     if rule is None:

@@ -25,8 +25,8 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="Of the experiment.", show
 File = Annotated[str, typer.Option("--registry", metavar="FILE", help="Where the experiments are kept.")]
 Org = Annotated[str | None, typer.Option(metavar="NAME", help="The organisation. [default: self-host-org]")]
 At = Annotated[str | None, typer.Option("--now", metavar="TIME", help="When. [default: now]")]
+REGISTRY = "experiments.db"
 Json = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
-DEFAULT_FILE = "experiments.db"
 
 
 @app.command()
@@ -35,7 +35,7 @@ def start(
     holdout: Annotated[
         str, typer.Option(metavar="PERCENT", help="Of users, held out: above 0 and below 100.", show_default=False)
     ],
-    registry: File = DEFAULT_FILE,
+    registry: File = REGISTRY,
     org: Org = None,
     now: At = None,
     json: Json = False,
@@ -52,7 +52,7 @@ def start(
 
 
 @app.command()
-def stop(experiment: Id, registry: File = DEFAULT_FILE, org: Org = None, now: At = None, json: Json = False) -> None:
+def stop(experiment: Id, registry: File = REGISTRY, org: Org = None, now: At = None, json: Json = False) -> None:
     """End an experiment: nobody is assigned to it any more. Its results stay."""
     from evalr_reflexio.experiment_words import experiment_line
     from evalr_reflexio.registry import experiment_fields
@@ -62,7 +62,7 @@ def stop(experiment: Id, registry: File = DEFAULT_FILE, org: Org = None, now: At
 
 
 @app.command("list")
-def list_all(registry: File = DEFAULT_FILE, org: Org = None, json: Json = False) -> None:
+def list_all(registry: File = REGISTRY, org: Org = None, json: Json = False) -> None:
     """List the active experiment, and all that there were, newest first."""
     from evalr_reflexio.experiment_words import list_fields, list_lines
 
@@ -76,7 +76,7 @@ def assign(
     experiment: Annotated[
         str | None, typer.Option(metavar="ID", help="It must be the active one. [default: whichever is]")
     ] = None,
-    registry: File = DEFAULT_FILE,
+    registry: File = REGISTRY,
     org: Org = None,
     json: Json = False,
 ) -> None:
@@ -98,7 +98,7 @@ def results(
     log: Annotated[
         str, typer.Argument(metavar="LOG", help="A Reflexio log: its database, or HTTP answers.", show_default=False)
     ],
-    registry: File = DEFAULT_FILE,
+    registry: File = REGISTRY,
     org: Org = None,
     now: Annotated[str | None, typer.Option(metavar="TIME", help="The reading time. [default: now]")] = None,
     config: Annotated[

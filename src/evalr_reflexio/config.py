@@ -42,12 +42,14 @@ class Experiment:
         holdout_percentage: between 0 and 100; None where only its requests are known.
         started_at: when; None where only its requests are known.
         ended_at: when; None while it is active.
+        assigned_in: the organisation for which evalr's own registry assigns users; None where Reflexio's server does.
     """
 
     id: str
     holdout_percentage: float | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
+    assigned_in: str | None = None
 
 
 class Rates(NamedTuple):
@@ -205,7 +207,7 @@ def experiment_of(found: Any, path: Path | str) -> Experiment:
         raise LogError(f"{path}: the holdout_percentage of experiment {quoted(name)} is no number")
     if percentage is not None and not 0 <= percentage <= 100:
         raise LogError(f"{path}: the holdout_percentage of experiment {quoted(name)} is {percentage}: no percentage")
-    times = {}
+    times: dict[str, Any] = {}
     for key in ("started_at", "ended_at"):
         try:
             times[key] = None if found.get(key) is None else instant(found[key])

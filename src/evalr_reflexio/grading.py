@@ -424,6 +424,7 @@ def grading_of(
     shadow: Served = "served",
     compat: Compat | None = None,
     success_definition: str | None = None,
+    registry: str | os.PathLike[str] | None = None,
 ) -> LogGrading:
     """How a log is judged: what its configuration says of success, tools, request sources, rates, sizes and versions.
 
@@ -440,6 +441,7 @@ def grading_of(
         compat: "reflexio" nests the samples of the families, as Reflexio does.
         success_definition: what success is, where the configuration does not say, or says something else. Sessions are
             then graded.
+        registry: of evalr's own experiments, for `experiment:ID`; by default the one beside the log.
 
     Raises:
         LogError: the log or the configuration cannot be read.
@@ -449,7 +451,7 @@ def grading_of(
         raise InputError(f"compat={compat!r} must be None or 'reflexio'")
     with open_store(path) as store:
         known = config_for(store, config)
-        found = arms_of(arms, config=known, store=store) if isinstance(arms, str) else arms
+        found = arms_of(arms, config=known, store=store, registry=registry) if isinstance(arms, str) else arms
     if shadow == "arm" and found is None:
         raise InputError("shadow='arm' needs arms, such as arms='tag', which say whose served answer had Reflexio")
     if success_definition is not None:

@@ -94,6 +94,7 @@ _SETTINGS = {
     "unit": "session",
     "holdout": None,
     "assigned": None,
+    "registry": None,
     "bucket": "day",
     "always_valid": False,
     "planned": PLANNED,
@@ -144,6 +145,7 @@ class Options:
     unit: Unit = "session"
     holdout: float | None = None
     assigned: AssignmentRule | None = None
+    registry: str | PathLike[str] | None = None
     bucket: Bucket = "day"
     always_valid: bool = False
     planned: int = PLANNED
@@ -193,6 +195,7 @@ class ReflexioReader:
         unit: Unit = "session",
         holdout: float | str | None = None,
         assigned: str | AssignmentRule | None = None,
+        registry: str | PathLike[str] | None = None,
         bucket: Bucket = "day",
         always_valid: bool = False,
         planned: int = PLANNED,
@@ -213,6 +216,7 @@ class ReflexioReader:
             unit: what tags or request sources were assigned to: "session" or "user".
             holdout: the share that was meant to be held out, such as 0.1 or "10%"; see `impact`.
             assigned: how the application assigned, as `user:10%`: arms are checked against it; see `impact`.
+            registry: of evalr's own experiments, for `experiment:ID`; by default the one beside the log; see `impact`.
             bucket: of trends by arm: "day", "week" or "month".
             always_valid: print intervals of lifts that hold however often one looks.
             planned: how many users both arms together are planned to have.
@@ -234,6 +238,7 @@ class ReflexioReader:
             unit=unit if rule is None else rule.by,
             holdout=share_of(holdout) if isinstance(holdout, str) else holdout,
             assigned=rule,
+            registry=registry,
             bucket=bucket,
             always_valid=always_valid,
             planned=planned,
@@ -251,6 +256,7 @@ class ReflexioReader:
         shadow_version: str | None = None,
         compat: Compat | None = None,
         success_definition: str | None = None,
+        registry: str | PathLike[str] | None = None,
         **others: Any,
     ) -> LogGrading:
         """How `evalr judge` judges the log without `--measure`: as its configuration says; see `grading_of`.
@@ -263,6 +269,7 @@ class ReflexioReader:
             shadow_version: the version that is pinned, rather than the configuration's.
             compat: as for `open`; and samples are drawn as Reflexio draws them.
             success_definition: what success is, rather than what the configuration says.
+            registry: as for `open`.
             **others: none that there is; those of `open` that bear on reports alone are refused by name.
 
         Raises:
@@ -274,7 +281,13 @@ class ReflexioReader:
             raise InputError(f"{min(others)} bears on a report alone, and not on what is judged: leave it out")
 
         found = grading_of(
-            path, config=config, arms=arms, shadow=shadow, compat=compat, success_definition=success_definition
+            path,
+            config=config,
+            arms=arms,
+            shadow=shadow,
+            compat=compat,
+            success_definition=success_definition,
+            registry=registry,
         )
         if shadow_version is None:
             return found
@@ -295,7 +308,8 @@ def _items(path: Path, options: Options, log: Log) -> Iterator[Item]:
         arms = options.arms
         if isinstance(arms, str):
             randomised = log.terms is not None and log.terms.randomised
-            arms = arms_of(arms, config=config, store=store, randomised=randomised, unit=options.unit)
+            given, unit = options.registry, options.unit
+            arms = arms_of(arms, config=config, store=store, randomised=randomised, unit=unit, registry=given)
         check_rule(arms, options.assigned)
         reading = _Reading(store, options, arms, config, log)
         yield from reading.items()
@@ -495,7 +509,9 @@ def arm_sentences(counts: ArmCounts, arms: Arms, rule: AssignmentRule | None = N
     if counts.checked:
         by = checked_by(arms, rule)
         found.append(checked_words(counts.checked, counts.disagreeing, by, counts.disagreeing_sessions))
-    if not arms.randomised and not isinstance(arms, ExperimentArms):
+    if isinstance(arms, ExperimentArms):
+        found += arms.notes
+    elif not arms.randomised:
         found.append("who assigned these arms is not known here: their difference is an observation")
     return found
 

@@ -35,6 +35,9 @@ PATIENCE = 30.0
 SECOND = timedelta(seconds=1)
 """As exactly as logs keep times: what began in the second of the stop began before it."""
 
+REGISTRY = "experiments.db"
+"""What the file is called, unless somebody says otherwise."""
+
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 
 _SCHEMA = f"""
@@ -129,6 +132,33 @@ class ExperimentRegistry:
         with self._reading() as connection:
             return self._active(connection)
 
+    @property
+    def organisations(self) -> Sequence[str]:
+        """All that the file holds experiments of, by name.
+
+        Raises:
+            RegistryError: there is no such file, or it cannot be read.
+        """
+        return self._texts("SELECT DISTINCT org FROM experiments ORDER BY 1")
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """The ids that experiments of any organisation have, by name.
+
+        Raises:
+            RegistryError: there is no such file, or it cannot be read.
+        """
+        return self._texts("SELECT DISTINCT id FROM experiments ORDER BY 1")
+
+    def organisations_with(self, experiment: str) -> Sequence[str]:
+        """Those that have an experiment of this id, by name.
+
+        Raises:
+            RegistryError: there is no such file, or it cannot be read.
+        """
+        with self._reading() as connection:
+            return self._orgs_with(connection, experiment)
+
     def start(self, experiment: str, *, holdout_percentage: float, now: Now = utc_now) -> Experiment:
         """Begin an experiment: from now on users are assigned to it.
 
@@ -160,7 +190,7 @@ class ExperimentRegistry:
                 "INSERT INTO experiments (org, id, holdout_percentage, started_at) VALUES (?, ?, ?, ?)",
                 (self.org, experiment, percentage, at.isoformat()),
             )
-        return Experiment(experiment, percentage, at)
+        return Experiment(experiment, percentage, at, assigned_in=self.org)
 
     def stop(self, experiment: str, *, now: Now = utc_now) -> Experiment:
         """End the experiment: nobody is assigned to it any more. What was published keeps its arm, and has results.
@@ -185,7 +215,7 @@ class ExperimentRegistry:
                 "UPDATE experiments SET ended_at = ? WHERE org = ? AND id = ?",
                 (ended.isoformat(), self.org, experiment),
             )
-        return Experiment(found.id, found.holdout_percentage, found.started_at, ended)
+        return replace(found, ended_at=ended)
 
     def get(self, experiment: str) -> Experiment:
         """The experiment of an id, active or not.
@@ -236,9 +266,11 @@ class ExperimentRegistry:
     ) -> Impact:
         """What a log says of an experiment, while it is active and ever after.
 
-        The arm of a session is the one on its first request that carries the experiment's id. Sessions count that began
-        from the second of the start to that of the stop. Lifts are those of `impact`: clustered by user, beside the
-        check that the arms are as large as the percentage makes likely, and the coverage of each.
+        The arm of a session is the one on its first request that carries the experiment's id; of a log in which no
+        request carries it, the one that `assign` gives its user, and a note says so. Sessions count that began from the
+        second of the start to that of the stop. Lifts are those of `impact`: clustered by user, beside the check that
+        the arms are as large as the percentage makes likely, and the coverage of each. A log of another organisation is
+        read, too, and noted.
 
         Args:
             log: the path of a Reflexio log.
@@ -253,17 +285,18 @@ class ExperimentRegistry:
             RegistryError: there is no such registry, or it cannot be read.
         """
         from evalr_reflexio.answers.impact import impact
-        from evalr_reflexio.arms import ExperimentArms
+        from evalr_reflexio.experimenting import arms_in_log, of_another_org
         from evalr_reflexio.places import config_for, open_store
 
         found = self.get(experiment)
         ended = None if found.ended_at is None else found.ended_at + SECOND
         with open_store(log) as store:
-            known = replace(config_for(store, config), org=self.org, experiments=self.experiments)
+            own = config_for(store, config)
+            notes = of_another_org(found, store.org or own.org, self.path)
             return impact(
                 store,
-                arms=ExperimentArms(found),
-                config=known,
+                arms=arms_in_log(found, notes, store=store),
+                config=replace(own, org=self.org, experiments=self.experiments),
                 since=found.started_at,
                 until=ended,
                 now=now,
@@ -289,11 +322,23 @@ class ExperimentRegistry:
         row = connection.execute(query, (self.org, experiment)).fetchone()
         return None if row is None else self._read(row)
 
+    def _texts(self, query: str, *given: str) -> list[str]:
+        with self._reading() as connection:
+            return [text for (text,) in connection.execute(query, given)]
+
+    @staticmethod
+    def _orgs_with(connection: sqlite3.Connection, experiment: str) -> list[str]:
+        query = "SELECT org FROM experiments WHERE id = ? ORDER BY 1"
+        return [org for (org,) in connection.execute(query, (experiment,))]
+
     def _known(self, connection: sqlite3.Connection, experiment: str) -> Experiment:
         found = self._one(connection, experiment)
         if found is None:
             names = [each.id for each in self._all(connection)]
+            others = self._orgs_with(connection, experiment)
             there = choice_words(experiment, names) if names else "there has been none"
+            if others:
+                there = f"it is one of {', '.join(map(quoted, others))}"
             raise InputError(f"no experiment {quoted(experiment)} of organisation {quoted(self.org)}; {there}")
         return found
 
@@ -305,7 +350,7 @@ class ExperimentRegistry:
             raise RegistryError(
                 f"{self.path}: a time of experiment {quoted(str(name))} cannot be read: the file was changed by hand"
             ) from error
-        return Experiment(name, percentage, started, ended)
+        return Experiment(name, percentage, started, ended, self.org)
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -353,6 +398,16 @@ class ExperimentRegistry:
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the second where SQLite quotes what is damaged
             words = safe_text(str(error), longest=300) if isinstance(error, sqlite3.Error) else "it is damaged"
             raise RegistryError(f"{self.path}: the registry of experiments cannot be used: {words}") from error
+
+
+def is_registry(path: Path) -> bool:
+    """Whether there is a registry at this place: its first bytes say so."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(72)
+    except OSError:
+        return False
+    return head.startswith(b"SQLite format 3") and head[68:72] == APPLICATION.to_bytes(4, "big")
 
 
 def _statements(script: str) -> Iterator[str]:

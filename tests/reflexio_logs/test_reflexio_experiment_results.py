@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections import Counter
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,10 +13,10 @@ from typing import Any
 import pytest
 from reflexio_writing import Writer
 
-from evalr import InputError, LogError
+from evalr import InputError, LogError, RegistryError
 from evalr.cli import main
 from evalr.measures import SessionOutcome, success_rate
-from evalr.reflexio import ExperimentRegistry
+from evalr.reflexio import Config, ExperimentRegistry, grading_of, impact
 from evalr.verdicts import About, Verdict
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
@@ -128,11 +129,185 @@ def test_what_is_later_than_the_reading_time_does_not_exist_yet(tmp_path: Path) 
     assert found.arms.attributed.part == 10
 
 
-def ran(folder: Path, *arguments: str) -> tuple[int, str, str]:
+# ---------------------------------------------------------------------------------------------------------------------
+# Arms of a registry, in every way of reading
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def unstamped(folder: Path, *, file: str = "reflexio.db", org: str = "my-org") -> tuple[Path, dict[str, str]]:
+    """A log of 0.2.26, which has no place for an experiment, and a registry beside it; and the arm of each user."""
+    registry = ExperimentRegistry(folder / "experiments.db", org=org)
+    registry.start("exp-1", holdout_percentage=40, now=START)
+    writer = Writer(folder / file, "0.2.26")
+    arms = {}
+    for number in range(40):
+        user, at = f"u{number % 20}", START + timedelta(hours=number)
+        arm = registry.assign(user)
+        assert arm is not None
+        arms[user] = arm.arm
+        writer.session(f"s{number}", user, at)
+        writer.outcome(f"s{number}", user, at, success=int(number % 3 > 0))
+    for session, at in (("before", START - timedelta(seconds=1)), ("after", STOP + timedelta(seconds=1))):
+        writer.session(session, "u1", at)
+        writer.outcome(session, "u1", at)
+    registry.stop("exp-1", now=STOP)
+    return writer.done(), arms
+
+
+def test_arms_of_a_registry_are_those_of_a_log_that_carries_none(tmp_path: Path) -> None:
+    path, arms = unstamped(tmp_path)
+    found = impact(path, arms="experiment:exp-1", now=NOW).arms
+    assert found is not None
+    sessions = Counter(arms[f"u{number % 20}"] for number in range(40))
+    assert set(sessions) == {"treatment", "holdout"}
+    assert {arm: answer.coverage.whole for arm, answer in found.by_arm.items()} == {**sessions, None: 2}
+    assert found.untagged == {"began while the experiment did not run": 2}
+    assert (found.unit, found.randomised) == ("user", True)
+    assert (found.attributed.part, found.attributed.whole) == (40, 40)
+    assert found.pairs[0].control == "holdout"
+    assert found.pairs[0].allocation.assigned == Counter(arms.values())
+    assert found.pairs[0].allocation.sample_ratio is not None
+    assert found.checked == 0  # against itself it would always agree
+    assert "no request carries the experiment" in found.notes[0]
+    assert found.notes[0] in str(impact(path, arms="experiment:exp-1", now=NOW))
+    results = ExperimentRegistry(tmp_path / "experiments.db", org="my-org").results(path, "exp-1", now=NOW).arms
+    assert results is not None
+    assert results.pairs[0].allocation == found.pairs[0].allocation
+    mine, theirs = (each.pairs[0].lifts["success"].difference for each in (found, results))
+    assert (mine.value, mine.low, mine.high) == (theirs.value, theirs.low, theirs.high)
+
+
+def test_arms_that_the_log_carries_are_read_and_checked_by_a_registrys_percentage(tmp_path: Path) -> None:
+    _, log, _ = made(tmp_path)
+    found = impact(log, arms="experiment:exp-1", now=NOW).arms
+    assert found is not None
+    assert found.notes == ()
+    # Two that were stamped outside its time have another user's arm.
+    assert (found.checked, found.disagreeing) == (62, 2)
+    assert found.disagreeing_sessions == (("u1", "before"), ("u1", "after"))
+    assert found.pairs[0].allocation.sample_ratio is not None
+    assert (found.attributed.part, found.attributed.whole) == (60, 62)
+
+
+@pytest.mark.parametrize("where", ["beside", "elsewhere"])
+def test_the_report_reads_a_registry(tmp_path: Path, where: str) -> None:
+    path, arms = unstamped(tmp_path)
+    extra = []
+    if where == "elsewhere":
+        kept = tmp_path / "elsewhere.db"
+        (tmp_path / "experiments.db").rename(kept)
+        extra = ["--registry", str(kept)]
+        code, _, err = evalr(tmp_path, "report", str(path), "--arms", "experiment:exp-1")
+        assert (code, "no request carries an experiment 'exp-1'; there are none" in err) == (2, True)
+    code, out, err = evalr(
+        tmp_path, "report", str(path), "--arms", "experiment:exp-1", "--now", "2026-12-01", "--json", *extra
+    )
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    by_arm = {each["arm"]: each["coverage"]["whole"] for each in found["further"]["arms"]["by_arm"]}
+    assert by_arm == {**Counter(arms[f"u{number % 20}"] for number in range(40)), None: 2}
+    code, out, _ = evalr(tmp_path, "report", str(path), "--arms", "experiment:exp-1", "--now", "2026-12-01", *extra)
+    assert "treatment v holdout · experiment:exp-1" in out
+    assert "no request carries the experiment" in " ".join(out.split())
+
+
+def test_a_named_registry_goes_before_the_configuration_and_has_to_know_the_experiment(
+    newest_log: Path, tmp_path: Path
+) -> None:
+    kept = ExperimentRegistry(tmp_path / "mine.db")
+    kept.start("exp-b-active", holdout_percentage=10, now=datetime(2026, 11, 16, tzinfo=UTC))
+    usual = impact(newest_log, arms="experiment:exp-b-active", now=NOW).arms
+    mine = impact(newest_log, arms="experiment:exp-b-active", registry=kept.path, now=NOW).arms
+    assert usual is not None
+    assert mine is not None
+    assert (usual.disagreeing, mine.disagreeing > 0) == (0, True)  # which 10% would have given other arms
+    with pytest.raises(InputError, match=r"no experiment 'exp-a-stopped'.*exp-b-active"):
+        impact(newest_log, arms="experiment:exp-a-stopped", registry=kept.path, now=NOW)
+
+
+def test_a_file_beside_the_log_that_is_no_registry_is_left_alone(tmp_path: Path) -> None:
+    path, _ = unstamped(tmp_path)
+    (tmp_path / "experiments.db").write_bytes(b"my own")
+    with pytest.raises(InputError, match="no request carries an experiment 'exp-1'"):
+        impact(path, arms="experiment:exp-1", now=NOW)
+    with pytest.raises(RegistryError):
+        impact(path, arms="experiment:exp-1", registry=tmp_path / "experiments.db", now=NOW)
+
+
+def test_the_judge_command_puts_sessions_into_a_registrys_arms(tmp_path: Path) -> None:
+    path, arms = unstamped(tmp_path)
+    found = grading_of(path, arms="experiment:exp-1", config=Config(grades_success=True))
+    assert {each.user: each.arm for each in found.conversations() if each.arm} == arms
+
+
+def test_a_session_of_nobody_is_in_no_arm_of_a_registry(tmp_path: Path) -> None:
+    ExperimentRegistry(tmp_path / "experiments.db").start("exp-1", holdout_percentage=40, now=START)
+    writer = Writer(tmp_path / "reflexio.db", "0.2.26")
+    writer.session("s1", "", START)
+    writer.outcome("gone", "u9", START)
+    found = impact(writer.done(), arms="experiment:exp-1", now=NOW).arms
+    assert found is not None
+    assert found.untagged == {"no user": 1}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Organisations
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_registry_of_another_organisation_than_the_logs_is_noted(tmp_path: Path) -> None:
+    path, _ = unstamped(tmp_path, file="reflexio_acme.db")
+    found = ExperimentRegistry(tmp_path / "experiments.db", org="my-org").results(path, "exp-1", now=NOW)
+    assert found.arms is not None
+    assert "one of organisation 'my-org' in " in found.arms.notes[0]
+    assert "and the log is of 'acme'" in found.arms.notes[0]
+    by_report = impact(path, arms="experiment:exp-1", now=NOW).arms
+    assert by_report is not None
+    assert by_report.notes == found.arms.notes
+    code, out, _ = ran(
+        tmp_path, "exp-1", path.name, "--org", "my-org", "--registry", "experiments.db", "--now", "2026-12-01"
+    )
+    assert code == 0
+    assert "and the log is of 'acme'" in " ".join(out.split())
+    code, out, _ = ran(tmp_path, "exp-1", path.name, "--org", "my-org", "--now", "2026-12-01", "--json")
+    assert any("and the log is of 'acme'" in note for note in json.loads(out)["arms"]["notes"])
+
+
+def test_the_same_organisation_is_not_worth_a_word(tmp_path: Path) -> None:
+    path, _ = unstamped(tmp_path, file="reflexio_my-org.db")
+    found = impact(path, arms="experiment:exp-1", now=NOW).arms
+    assert found is not None
+    assert not any("organisation" in note for note in found.notes)
+
+
+def test_an_experiment_of_another_organisation_is_said_to_be_there(tmp_path: Path) -> None:
+    path, _ = unstamped(tmp_path, file="reflexio_acme.db")
+    with pytest.raises(InputError, match=r"no experiment 'exp-1' of organisation 'acme'; it is one of 'my-org'"):
+        ExperimentRegistry(tmp_path / "experiments.db", org="acme").results(path, "exp-1", now=NOW)
+
+
+def test_of_several_organisations_with_an_id_it_is_the_logs(tmp_path: Path) -> None:
+    path, _ = unstamped(tmp_path, file="reflexio_acme.db")
+    kept = tmp_path / "experiments.db"
+    ExperimentRegistry(kept, org="other").start("exp-1", holdout_percentage=10, now=START)
+    with pytest.raises(InputError, match=r"of 2 organisations \('my-org', 'other'\), and the log is of none"):
+        impact(path, arms="experiment:exp-1", now=NOW)
+    ExperimentRegistry(kept, org="acme").start("exp-1", holdout_percentage=25, now=START)
+    assert ExperimentRegistry(kept).organisations == ["acme", "my-org", "other"]
+    found = impact(path, arms="experiment:exp-1", now=NOW).arms
+    assert found is not None
+    assert not any("organisation" in note for note in found.notes)
+
+
+def evalr(folder: Path, *arguments: str) -> tuple[int, str, str]:
     out, err = io.StringIO(), io.StringIO()
     with chdir(folder), redirect_stdout(out), redirect_stderr(err):
-        code = main(["experiment", "results", *arguments])
+        code = main(list(arguments))
     return code, out.getvalue(), err.getvalue()
+
+
+def ran(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    return evalr(folder, "experiment", "results", *arguments)
 
 
 def test_the_command_prints_the_arms_compared(registry: ExperimentRegistry, newest_log: Path, tmp_path: Path) -> None:

@@ -114,6 +114,7 @@ class ArmsAnswer:
         checked, disagreeing: sessions whose arm was computed anew, and those whose logged arm is another one.
         checked_by: of whose hash: "user" or "session".
         disagreeing_sessions: the first of those, by (user, session).
+        notes: what else to know of the arms, such as that the registry of an experiment is of another organisation.
     """
 
     name: str
@@ -128,6 +129,7 @@ class ArmsAnswer:
     disagreeing: int
     disagreeing_sessions: Sequence[tuple[str, str]]
     checked_by: Unit = "user"
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in plain types that JSON takes."""
@@ -144,6 +146,7 @@ class ArmsAnswer:
             "disagreeing": self.disagreeing,
             "checked_by": self.checked_by,
             "disagreeing_sessions": [list(key) for key in self.disagreeing_sessions],
+            "notes": list(self.notes),
         }
 
 

@@ -173,6 +173,7 @@ def impact(
     unit: Unit = "session",
     holdout: float | None = None,
     assigned: str | AssignmentRule | None = None,
+    registry: str | PathLike[str] | None = None,
     level: float = 0.95,
     bucket: Bucket = "day",
     always_valid: bool = False,
@@ -206,6 +207,8 @@ def impact(
             own percentage is known.
         assigned: how the application assigned with `assign_arm`, as `user:10%` or `session:10%`: then the arm of each
             session is computed anew and checked against the log. It says the unit and the share held out, too.
+        registry: of evalr's own experiments, for `experiment:ID`; by default `experiments.db` beside the log, where the
+            configuration has no such experiment.
         level: of all intervals.
         bucket: of trends: "day", "week" (from Monday) or "month", in UTC.
         always_valid: print intervals of lifts that hold however often one looks; the data have both.
@@ -249,9 +252,9 @@ def impact(
     )
     if isinstance(log, Store):
         with fewer_collections():
-            return _impact(log, asked, arms, config, unit, randomised=randomised, strict=strict)
+            return _impact(log, asked, arms, config, unit, registry, randomised=randomised, strict=strict)
     with open_store(log) as store, fewer_collections():
-        return _impact(store, asked, arms, config, unit, randomised=randomised, strict=strict)
+        return _impact(store, asked, arms, config, unit, registry, randomised=randomised, strict=strict)
 
 
 def _impact(
@@ -260,15 +263,16 @@ def _impact(
     arms: str | Arms | None,
     config: str | PathLike[str] | Config | None,
     unit: Unit,
+    registry: str | PathLike[str] | None,
     *,
     randomised: bool,
     strict: bool,
 ) -> Impact:
     known = config_for(store, config)
     unit = unit if asked.assigned is None else asked.assigned.by
-    chosen = (
-        arms_of(arms, config=known, store=store, randomised=randomised, unit=unit) if isinstance(arms, str) else arms
-    )
+    chosen = arms
+    if isinstance(chosen, str):
+        chosen = arms_of(chosen, config=known, store=store, randomised=randomised, unit=unit, registry=registry)
     gathering = gathering_for(store, asked, chosen, known)
     account = store.account(strict=strict)
     seen = 0
@@ -387,6 +391,7 @@ def _arms(
         by_arm=by_arm,
         attributed=Coverage(gathering.attributed, gathering.judged_in_experiment),
         checked_by=checked_by(arms, asked.assigned),
+        notes=arms.notes if isinstance(arms, ExperimentArms) else (),
         **untagged_of(gathering.arm_counts),
     )
 

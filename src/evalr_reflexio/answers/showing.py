@@ -96,6 +96,7 @@ def _arms(impact: Impact, arms: ArmsAnswer) -> Lines:
         yield FurtherLine(f"in no arm: {cause}", f"{count:,}", notes=[seen] if seen else [])
     if arms.checked:
         yield checked_words(arms.checked, arms.disagreeing, arms.checked_by, arms.disagreeing_sessions)
+    yield from arms.notes
 
 
 def _pair(pair: ArmPair, impact: Impact, *, several: bool) -> Lines:
