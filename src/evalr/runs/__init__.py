@@ -8,6 +8,7 @@ from evalr.runs.comparison import Comparison, Correction, Gate, PairedDifference
 from evalr.runs.experimenting import JudgeInput, experiment, experiment_sync
 from evalr.runs.experiments import EvaluatorVersion, Experiment
 from evalr.runs.families import Evaluators, Family, Judges
+from evalr.runs.graded_logs import GradedLog
 from evalr.runs.grading import Grade, Grades, grade, grade_sync
 from evalr.runs.journal import Journal, Totals
 from evalr.runs.judging import Unready
@@ -39,6 +40,7 @@ __all__ = [
     "Fault",
     "Gate",
     "Grade",
+    "GradedLog",
     "Grades",
     "Inputs",
     "Journal",
