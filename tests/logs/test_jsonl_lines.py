@@ -12,7 +12,7 @@ from evalr.errors import RecordError
 from evalr.inputs import Activity, History, Session, Transcript
 from evalr.logs import Item, Log, Stored
 from evalr.logs import lines as lines_module
-from evalr.logs.jsonl import reader
+from evalr.logs.jsonl import reader, to_line
 from evalr.logs.log import NAMES
 from evalr.logs.reasons import NO_TYPE
 from evalr.measures import TaskCompletion
@@ -333,6 +333,32 @@ def test_unknown_fields_are_ignored_and_counted_by_name(path: Path) -> None:
         "about.x": 1,
         "verdict.y": 1,
     }
+
+
+def test_the_tool_of_a_turn_is_kept_in_its_metadata(path: Path) -> None:
+    call = {"role": "agent", "kind": "tool_call", "text": "{}", "ref": "t1", "tool": "Bash"}
+    answer = {"role": "tool", "kind": "tool_result", "text": "done", "ref": "t1", "tool": "Bash", "metadata": {"x": 1}}
+    log, items = read(path, {"id": "t", "request": "r", "turns": [call, answer]})
+    (found,) = items
+    assert isinstance(found, Transcript)
+    assert [turn.metadata for turn in found.turns] == [{"tool": "Bash"}, {"x": 1, "tool": "Bash"}]
+    assert not log.unknown_fields
+    assert reads_back(path, found) == found
+
+
+def test_a_tool_that_is_no_name_or_is_named_already_is_counted(path: Path) -> None:
+    turns = [{"role": "agent", "tool": 1}, {"role": "agent", "tool": "a", "metadata": {"tool": "b"}}]
+    log, items = read(path, {"id": "t", "request": "r", "turns": turns})
+    (found,) = items
+    assert isinstance(found, Transcript)
+    assert [turn.metadata for turn in found.turns] == [{}, {"tool": "b"}]
+    assert log.unknown_fields == {"turns.tool": 2}
+
+
+def reads_back(path: Path, item: Item) -> Item:
+    path.write_text(to_line(item) + "\n", encoding="utf-8")
+    (found,) = reader.open(path)
+    return found
 
 
 def test_what_was_read_with_unknown_fields_equals_what_was_not(path: Path) -> None:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
 
 from evalr.errors import InputError, LogError
-from evalr.inputs import Input, Transcript
+from evalr.inputs import Input, Transcript, Turn
 from evalr.logs.forms import FORMS, PARTS_OF, Form, form_of, is_header
 from evalr.logs.lines import BYTE_ORDER_MARK, CUT_OFF, UTF_16, Span, is_document, raw_lines
 from evalr.logs.log import Item, Log, Stored
@@ -35,6 +35,9 @@ TO_EXPLAIN = 0.05
 """The claim to a file that is none of this kind, but for which the reader's error says what to do."""
 
 DUPLICATE = "duplicate id"
+
+TOOL = "tool"
+"""Of a turn: the tool that it calls, or answers for."""
 
 
 def to_line(item: Item | Result[Any]) -> str:
@@ -255,8 +258,9 @@ def settle(given: BaseModel, log: Log, path: str = "") -> bool:
     extras = given.__pydantic_extra__
     found = bool(extras)
     if extras:
+        kept = _keep_tool(given, extras)
         for name in extras:
-            if path or name != "type":
+            if name != kept and (path or name != "type"):
                 log.ignore_field(path + quoted(name)[1:-1])
         given.model_fields_set.difference_update(extras)
     # Also where there were none: an input read with an empty set of extras is not equal to one made without.
@@ -266,6 +270,19 @@ def settle(given: BaseModel, log: Log, path: str = "") -> bool:
         for inner in value if isinstance(value, list) else () if value is None else (value,):
             found |= settle(inner, log, f"{path}{part}.")
     return found
+
+
+def _keep_tool(given: BaseModel, extras: Mapping[str, Any]) -> str | None:
+    """Keep the name of the tool that a turn calls or answers for, which logs of agents have beside its role.
+
+    It goes to the turn's metadata, where readers of traces look for it. Returns the field that was kept.
+    """
+    tool = extras.get(TOOL)
+    if not isinstance(given, Turn) or not isinstance(tool, str) or TOOL in given.metadata:
+        return None
+    given.metadata[TOOL] = tool
+    given.model_fields_set.add("metadata")
+    return TOOL
 
 
 def _stored(line: ResultLine, log: Log) -> Stored:
