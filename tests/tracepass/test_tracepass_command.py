@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import pty
 import subprocess
 import sys
-from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tracepass_command import parsed, ran, write_lines
 
-from evalr.cli import main
 from evalr.tracepass import Signal, matching, save_signals, transform
 from evalr_tracepass.command.choosing import choose, scope_of
-from evalr_tracepass.command.words import complete_lines, percent, progress_words
+from evalr_tracepass.command.words import chips_words, complete_lines, percent, progress_words
 
 LOOP = [
     {"role": "agent", "text": "", "tool_calls": [{"name": "search", "arguments": {"q": "x"}, "result": "nothing"}]}
@@ -42,8 +40,7 @@ STUCK = {"id": "stuck", "request": "Find x", "user": "ada", "turns": [{"role": "
 
 
 def write(folder: Path, name: str, *lines: dict[str, Any]) -> None:
-    folder.mkdir(exist_ok=True)
-    (folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    write_lines(folder / name, *lines)
 
 
 @pytest.fixture
@@ -51,19 +48,6 @@ def traces(tmp_path: Path) -> Path:
     write(tmp_path / "traces", "one.jsonl", CALM, ANGRY)
     write(tmp_path / "traces", "two.jsonl", STUCK)
     return tmp_path
-
-
-def ran(folder: Path, *arguments: str) -> tuple[int, str, str]:
-    out, err = io.StringIO(), io.StringIO()
-    with chdir(folder), redirect_stdout(out), redirect_stderr(err):
-        code = main(["tracepass", *arguments])
-    return code, out.getvalue(), err.getvalue()
-
-
-def parsed(folder: Path, *arguments: str) -> Any:
-    code, out, _ = ran(folder, *arguments, "--json")
-    assert code == 0
-    return json.loads(out)
 
 
 def test_B20_grep_prints_a_line_for_each_fired_turn(traces: Path) -> None:
@@ -75,6 +59,47 @@ def test_B20_grep_prints_a_line_for_each_fired_turn(traces: Path) -> None:
     assert all(row[5] == f"[{row[3]} {percent(float(row[4]))}]" for row in rows)
     # A signal that matches and has no classifier is told, and not passed over.
     assert "stuck-in-a-loop cannot run: no classifier named 'stuck-in-a-loop' is configured" in err
+
+
+def test_B16_signals_that_fire_on_one_turn_share_its_line_the_surest_first(traces: Path) -> None:
+    both = turns("Stop it, awful and useless!!", "I cannot help with that.", "Awful, terrible, useless, useless!!")
+    write(traces / "traces", "three.jsonl", {"id": "both", "request": "x", "user": "cy", "turns": both})
+    again = [turn | {"id": f"{turn['id']}b"} for turn in both]
+    write(traces / "traces", "three.jsonl", {"id": "again", "request": "x", "user": "cy", "turns": again})
+    code, out, _ = ran(traces, "grep", "negative|answer", "traces", "--where", "user=cy", "--json")
+    assert code == 0
+    found = [json.loads(line) for line in out.splitlines()]
+    assert [(each["convo_id"], each["turn"]) for each in found] == [
+        (name, turn) for name in ("both", "again") for turn in sorted({each["turn"] for each in found})
+    ]
+    for each in found:
+        scores = [one["score"] for one in each["fired"]]
+        assert scores == sorted(scores, reverse=True)
+        assert (each["label"], each["score"]) == (each["fired"][0]["label"], scores[0])
+    assert any(len(each["fired"]) > 1 for each in found)
+
+
+def test_B16_at_most_three_chips_the_highest_first() -> None:
+    shown = chips_words([("a", 0.5), ("b", 0.9), ("c", 0.7), ("d", 0.6), ("e", 0.1)], color=False)
+    assert shown == "[b 90%] [c 70%] [d 60%] and 2 more"
+
+
+def test_B9_grep_only_new_leaves_out_what_a_pass_has_read(traces: Path) -> None:
+    arguments = ["grep", "negative|looping", "traces", "--only-new"]
+    code, _, err = ran(traces, *arguments)
+    assert (code, "there is no store tracepass.db" in err) == (2, True)
+    ran(traces, "run", "traces/one.jsonl", "--signal", "heuristic-negative-tone")
+    code, out, err = ran(traces, *arguments)
+    # What another signal or another file has is new; the messages of people in the first were read.
+    assert code == 0
+    assert {line.split("\t")[3] for line in out.splitlines()} == {"looping"}
+    assert "evalr: read by an earlier pass: 3 predictions" in err
+    assert not list(traces.glob("traces/*.db"))
+    write(traces / "traces", "one.jsonl", {**ANGRY, "id": "late"})
+    new = ran(traces, "grep", "negative", "traces", "--only-new")[1].splitlines()
+    assert [line.split("\t")[1] for line in new] == ["late"]
+    ran(traces, "run", "traces", "--signal", "heuristic-negative-tone", "--only-new")
+    assert ran(traces, "grep", "negative", "traces", "--only-new")[0] == 1
 
 
 def test_B20_grep_exits_with_1_when_nothing_fired(traces: Path) -> None:
@@ -94,6 +119,21 @@ def test_B20_grep_exits_with_1_when_nothing_fired(traces: Path) -> None:
         (["estimate", "traces", "--sample", "lots"], "write a share of conversations"),
         (["estimate", "traces", "--sample", "10%", "--convo", "calm"], "pass one of the two"),
         (["estimate", "traces", "--where", "a", "--where", "b"], "said already"),
+        (["estimate", "traces", "--where", "user=a", "--where", "user=b"], "'user=b': that is said already"),
+        (["estimate", "traces", "--where", "since=2026-11-01", "--since", "2026-11-01"], "said already"),
+        (["estimate", "traces", "--where", "last=24h", "--last", "24h"], "said already"),
+        (["estimate", "traces", "--where", " "], "--where is given nothing; write --where as"),
+        (["estimate", "traces", "--where", "user="], "--where 'user=': there is nothing after the ="),
+        (["estimate", "traces", "--where", "search= "], "there is nothing after the ="),
+        (["estimate", "traces", "--where", "usr=ada"], "did you mean 'user=ada'?"),
+        (["estimate", "traces", "--where", "end-user=ada"], "did you mean 'user=ada'?"),
+        (["estimate", "traces", "--where", "after=2026-11-01"], "did you mean 'since=2026-11-01'?"),
+        (["estimate", "traces", "--where", "error=true"], "did you mean 'errors'?"),
+        (["estimate", "traces", "--where", "since=yesterday"], "--where 'since=yesterday': 'yesterday' is not a time"),
+        (["estimate", "traces", "--where", "until=2026-11-01T09:00"], "has no time zone"),
+        (["estimate", "traces", "--where", "last=1 day"], "--where 'last=1 day': '1 day' is not a length of time"),
+        (["estimate", "traces", "--since", "2026-11-03", "--until", "2026-11-01"], "the wrong way round"),
+        (["estimate", "traces", "--last", "24h", "--until", "2020-01-01"], "the wrong way round"),
         (["estimate", "traces", "--last", "24 hours"], "length of time"),
         (["estimate", "traces", "--since", "2026-11-01", "--last", "24h"], "pass one of them"),
         (["estimate", "traces", "--preset", "mine"], "no preset 'mine'"),
@@ -142,6 +182,13 @@ def test_B20_grep_as_json_lines(traces: Path) -> None:
         (["--where", "user=ada"], 2),
         (["--where", "user=ada", "--where", "order"], 1),
         (["--where", "errors"], 0),
+        (["--where", "search=ORDER"], 1),
+        (["--where", "Errors only"], 0),
+        (["--where", "search=x=y"], 0),
+        (["--where", "total=5"], 0),
+        (["--where", "since=2026-11-01T10:00:00+01:00", "--where", "until=2026-11-02"], 1),
+        (["--where", "last=24h", "--now", "2026-11-02T12:00:00Z"], 1),
+        (["--last", "1d12h", "--now", "2026-11-02T12:00:00Z"], 2),
         (["--since", "2026-11-02"], 1),
         (["--where", "until=2026-11-02"], 1),
         (["--last", "24h", "--now", "2026-11-02T12:00:00Z"], 1),
@@ -216,6 +263,15 @@ def test_R7_the_list_of_signals_says_which_start_ticked_and_which_cannot_run(tra
     ticked = [line.split()[1] for line in lines if line.startswith("[x]")]
     assert ticked == ["jailbreak", "guardrail", "user-frustration", "leaked-thinking", "stuck-in-a-loop"]
     assert sum("unavailable: no classifier" in line for line in lines) == 9
+
+
+def test_R13_errors_are_of_turns_and_of_calls(traces: Path) -> None:
+    failed = {"role": "agent", "text": "", "tool_calls": [{"name": "search", "status": "error", "error": "timeout"}]}
+    write(traces / "traces", "three.jsonl", {"id": "failed", "request": "x", "turns": [*turns("Find x"), failed]})
+    found = parsed(traces, "estimate", "traces", "--where", "errors", "--where", "user=nobody")
+    assert found["conversations"] == 0
+    found = parsed(traces, "estimate", "traces", "--where", "errors")
+    assert (found["conversations"], found["scope"]["filters"]["errors_only"]) == (1, True)
 
 
 def test_R13_a_scope_keeps_how_it_was_chosen() -> None:

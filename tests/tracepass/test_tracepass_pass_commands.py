@@ -6,12 +6,13 @@ import io
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from contextlib import chdir, redirect_stdout
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tracepass_command import conversation, parsed, ran, write_lines
 
 from evalr.cli import main
 from evalr.tracepass import read_records
@@ -21,35 +22,14 @@ FRUSTRATED = ["--signal", "user-frustration", "--by", "batch"]
 SECRET = "you cannot find this in a store"
 
 
-def conversation(name: str, *texts: str, user: str = "ada") -> dict[str, Any]:
-    turns = [
-        {"role": "person" if place % 2 == 0 else "agent", "text": text, "at": f"2026-11-01T09:0{place}:00Z"}
-        for place, text in enumerate(texts)
-    ]
-    return {"id": name, "user": user, "request": texts[0], "turns": turns}
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     lines = [
         conversation("calm", f"Where is my order? {SECRET}", "It left today."),
         conversation("angry", "Where is it?", "On its way.", "This is useless, awful and terrible!!", user="bob"),
     ]
-    (tmp_path / "traces.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    write_lines(tmp_path / "traces.jsonl", *lines)
     return tmp_path
-
-
-def ran(folder: Path, *arguments: str) -> tuple[int, str, str]:
-    out, err = io.StringIO(), io.StringIO()
-    with chdir(folder), redirect_stdout(out), redirect_stderr(err):
-        code = main(["tracepass", *arguments])
-    return code, out.getvalue(), err.getvalue()
-
-
-def parsed(folder: Path, *arguments: str) -> Any:
-    code, out, err = ran(folder, *arguments, "--json")
-    assert code == 0, err
-    return json.loads(out)
 
 
 def test_B15_a_run_says_what_it_comes_to_and_how_it_ended(folder: Path) -> None:
@@ -113,8 +93,7 @@ def test_B18_an_account_sees_no_other(folder: Path) -> None:
 
 def test_B9_only_new_reads_what_no_pass_has_read(folder: Path) -> None:
     ran(folder, "run", "traces.jsonl", *NEGATIVE)
-    with (folder / "traces.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps(conversation("late", "Awful, terrible, useless!!")) + "\n")
+    write_lines(folder / "traces.jsonl", conversation("late", "Awful, terrible, useless!!"))
     found = parsed(folder, "run", "traces.jsonl", *NEGATIVE, "--only-new")
     assert (found["total_inputs"], found["flagged"]) == (1, 1)
     code, _, err = ran(folder, "run", "traces.jsonl", *NEGATIVE, "--only-new", "--rerun-all")

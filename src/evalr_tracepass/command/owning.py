@@ -131,9 +131,8 @@ def without_signal(known: SignalFile, name: str) -> SignalFile:
         raise InputError(f"there is no signal of your own {safe_text(name)!r}; {choice_words(name, known.signals)}")
     users = [each.name for each in known.presets.values() if name in each.signals]
     if users:
-        raise InputError(
-            f"signal {safe_text(name)!r} is run by preset {safe_text(', '.join(users))}: change that first"
-        )
+        raise InputError(f"preset {safe_text(', '.join(users))} runs signal {safe_text(name)!r}: change that first")
+
     return replace(known, signals={each: signal for each, signal in known.signals.items() if each != name})
 
 
