@@ -132,7 +132,6 @@ def without_signal(known: SignalFile, name: str) -> SignalFile:
     users = [each.name for each in known.presets.values() if name in each.signals]
     if users:
         raise InputError(f"preset {safe_text(', '.join(users))} runs signal {safe_text(name)!r}: change that first")
-
     return replace(known, signals={each: signal for each, signal in known.signals.items() if each != name})
 
 
