@@ -13,18 +13,36 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from evalr.errors import EvalrError
-from evalr_tracepass.web.asking import asked_of
+from evalr.errors import EvalrError, InputError
+from evalr_tracepass.records import Pass, Rerun
+from evalr_tracepass.web.asking import address, asked_of
 from evalr_tracepass.web.conversation import conversation_page
 from evalr_tracepass.web.desk import Desk
 from evalr_tracepass.web.forms import Fields, FormError, fields_of, read_form
 from evalr_tracepass.web.guard import COOKIE, LOGIN, Guarded
+from evalr_tracepass.web.kept import MOST_PASSES
 from evalr_tracepass.web.lists import list_page
+from evalr_tracepass.web.panel import Ahead, Ordered, ordered_of, panel_values, transform_choices
+from evalr_tracepass.web.pass_pages import failed_page, history, pass_of, pass_page, standing_of
 from evalr_tracepass.web.rendering import files
+from evalr_tracepass.web.running import ahead_of, begin, resume, retry
+from evalr_tracepass.web.signal_pages import (
+    Draft,
+    draft_from,
+    draft_of,
+    inspect_choices,
+    models_of,
+    signal_lines,
+    signal_of,
+)
 from evalr_tracepass.web.snapshot import Snapshot
 
 PATIENCE = 1.5
 """Seconds for which a page waits for a log that is being read, before it says that it is."""
+LONGER = 20.0
+"""Seconds that what a form asks for may take."""
+
+RERUNS: dict[str, Rerun] = {"new": "new", "all": "all"}
 
 Page = Callable[[Desk, Request, Fields], Response]
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -35,6 +53,17 @@ def make_app(desk: Desk) -> Guarded:
     routes = [
         Route("/", _shown(desk, _list)),
         Route("/c/{key}", _shown(desk, _conversation)),
+        Route("/run", _shown(desk, _panel)),
+        Route("/run", _done(desk, _run), methods=["POST"]),
+        Route("/passes", _shown(desk, _passes)),
+        Route("/passes/{id}", _shown(desk, _pass)),
+        Route("/passes/{id}/failed", _shown(desk, _failed_inputs)),
+        Route("/passes/{id}/retry", _done(desk, _retry), methods=["POST"]),
+        Route("/passes/{id}/resume", _done(desk, _resume), methods=["POST"]),
+        Route("/signals", _shown(desk, _signals)),
+        Route("/signals/edit", _shown(desk, _signal)),
+        Route("/signals/save", _done(desk, _save_signal), methods=["POST"]),
+        Route("/signals/delete", _done(desk, _delete_signal), methods=["POST"]),
         Route(LOGIN, _shown(desk, _ask_for_token)),
         Route(LOGIN, _done(desk, _take_token), methods=["POST"]),
         Route("/static/{name}", _file),
@@ -117,6 +146,155 @@ def _conversation(desk: Desk, request: Request, fields: Fields) -> Response:
         convo_id, user = labels.convo_id, labels.user
     found = conversation_page(desk, convo_id, user, transcript, asked)
     return HTMLResponse(desk.page("conversation.html", key=key, entry=entry, **found))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Running
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _panel(desk: Desk, request: Request, fields: Fields) -> Response:
+    if not desk.can_act:
+        return _read_only(desk)
+    snapshot = _read(desk)
+    if isinstance(snapshot, Response):
+        return snapshot
+    return _panel_page(desk, snapshot, ordered_of(fields))
+
+
+def _panel_page(
+    desk: Desk, snapshot: Snapshot, ordered: Ordered, *, asking: Ahead | None = None, error: str | None = None
+) -> Response:
+    ahead = asking
+    if error is None and ahead is None:
+        try:
+            ahead = ahead_of(desk, snapshot, ordered, patience=PATIENCE)
+        except InputError as refused:
+            error = str(refused)
+    found = list_page(desk, snapshot, ordered.asked, picked=frozenset(ordered.keys))
+    values = panel_values(desk, ordered, ahead, {line.key for line in found["lines"]})
+    status = 200 if error is None else 422
+    page = desk.page("run.html", **found, **values, error=error, dialog=asking is not None)
+    return HTMLResponse(page, status_code=status)
+
+
+def _run(desk: Desk, request: Request, fields: Fields) -> Response:
+    desk.reading.look()
+    snapshot = desk.reading.wait(PATIENCE)
+    if snapshot is None:
+        return _problem(desk, 503, "The log is still being read: try again in a moment.")
+    ordered, rerun = ordered_of(fields), fields.get("rerun", "")
+    try:
+        ahead = ahead_of(desk, snapshot, ordered, patience=LONGER)
+        if ahead is not None and not ahead.estimate.inputs:
+            return _panel_page(desk, snapshot, ordered, error="There is no text to send.")
+        if rerun not in RERUNS and ahead is None:
+            return _problem(desk, 503, "Trace inputs are still being counted: try again in a moment.")
+        if rerun not in RERUNS and ahead is not None and ahead.known:
+            return _panel_page(desk, snapshot, ordered, asking=ahead)
+        pass_id = begin(desk, snapshot, ordered, RERUNS.get(rerun, "all"), ahead)
+    except InputError as refused:
+        return _panel_page(desk, snapshot, ordered, error=str(refused))
+    return RedirectResponse(f"/passes/{pass_id}", status_code=303)
+
+
+def _passes(desk: Desk, request: Request, fields: Fields) -> Response:
+    return HTMLResponse(desk.page("passes.html", lines=history(desk), most=MOST_PASSES))
+
+
+def _pass(desk: Desk, request: Request, fields: Fields) -> Response:
+    pass_id = request.path_params["id"]
+    standing = standing_of(desk, pass_id)
+    if standing is None:
+        return _no_pass(desk)
+    return HTMLResponse(desk.page("pass.html", **pass_page(desk, pass_id, standing)))
+
+
+def _failed_inputs(desk: Desk, request: Request, fields: Fields) -> Response:
+    found = pass_of(desk.kept, request.path_params["id"])
+    if found is None:
+        return _no_pass(desk)
+    return HTMLResponse(desk.page("failed.html", **failed_page(desk, found, asked_of(fields))))
+
+
+def _retry(desk: Desk, request: Request, fields: Fields) -> Response:
+    return _go_on(desk, request.path_params["id"], retry)
+
+
+def _resume(desk: Desk, request: Request, fields: Fields) -> Response:
+    return _go_on(desk, request.path_params["id"], resume)
+
+
+def _go_on(desk: Desk, pass_id: str, how: Callable[[Desk, Pass], None]) -> Response:
+    found = pass_of(desk.kept, pass_id)
+    if found is None:
+        return _no_pass(desk)
+    desk.reading.look()
+    desk.reading.wait(LONGER)
+    how(desk, found)
+    return RedirectResponse(f"/passes/{found.id}", status_code=303)
+
+
+def _no_pass(desk: Desk) -> Response:
+    return _problem(desk, 404, "There is no such pass of this account.", title="Not found")
+
+
+def _read_only(desk: Desk) -> Response:
+    return _problem(desk, 403, "This page is read-only: it shows results, and changes nothing.", title="Refused")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Signals
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _signals(desk: Desk, request: Request, fields: Fields) -> Response:
+    return HTMLResponse(desk.page("signals.html", lines=signal_lines(desk)))
+
+
+def _signal(desk: Desk, request: Request, fields: Fields) -> Response:
+    known = desk.signals()
+    name, copied = fields.get("id"), fields.get("from")
+    if (name or copied) and (name or copied) not in known:
+        return _problem(desk, 404, "There is no such signal.", title="Not found")
+    if copied:
+        draft = draft_from(known[copied])._replace(signal_id="", name=f"My {known[copied].display_name}")
+    else:
+        draft = draft_from(known[name]) if name else Draft()
+    if not name and not desk.can_act:
+        return _read_only(desk)
+    return _signal_page(desk, draft)
+
+
+def _signal_page(desk: Desk, draft: Draft, *, error: str | None = None) -> Response:
+    is_own = not draft.signal_id or draft.signal_id in desk.kept.store.signals(desk.kept.account)
+    page = desk.page(
+        "signal.html",
+        draft=draft,
+        is_own=is_own,
+        origin="file" if draft.signal_id in desk.own else "built-in",
+        error=error,
+        inspects=inspect_choices(),
+        transforms=transform_choices(),
+        models=models_of(desk),
+    )
+    return HTMLResponse(page, status_code=200 if error is None else 422)
+
+
+def _save_signal(desk: Desk, request: Request, fields: Fields) -> Response:
+    draft = draft_of(fields)
+    try:
+        made = signal_of(desk, draft)
+    except InputError as error:
+        return _signal_page(desk, draft, error=str(error))
+    desk.kept.store.save_signal(desk.kept.account, made)
+    return RedirectResponse(address("/signals/edit", [("id", made.signal_id)]), status_code=303)
+
+
+def _delete_signal(desk: Desk, request: Request, fields: Fields) -> Response:
+    if not desk.kept.store.delete_signal(desk.kept.account, fields.get("signal_id")):
+        return _problem(desk, 404, "There is no such signal of this account.", title="Not found")
+    return RedirectResponse("/signals", status_code=303)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ class Asked(NamedTuple):
         show: "all", "flagged", or the id of a signal that fired.
         passes: "latest", "all", or the id of one pass.
         page: from 1.
+        visible: whether the rows of the page start ticked.
     """
 
     search: str = ""
@@ -42,6 +43,7 @@ class Asked(NamedTuple):
     show: str = ALL
     passes: str = LATEST
     page: int = 1
+    visible: bool = False
 
     @property
     def filters(self) -> Filters:
@@ -63,6 +65,7 @@ class Asked(NamedTuple):
             ("show", "" if asked.show == ALL else asked.show),
             ("pass", "" if asked.passes == LATEST else asked.passes),
             ("page", "" if asked.page == 1 else str(asked.page)),
+            ("visible", "1" if asked.visible else ""),
         ]
         return [(name, value) for name, value in named if value]
 
@@ -81,6 +84,7 @@ def asked_of(query: Query) -> Asked:
         query.get("show", "") or ALL,
         query.get("pass", "") or LATEST,
         int(page) if page.isascii() and page.isdigit() and 0 < len(page) < 8 and int(page) else 1,
+        query.get("visible", "") == "1",
     )
 
 

@@ -11,6 +11,7 @@ from evalr_tracepass.records import InputKind, Pass, Reflex
 from evalr_tracepass.signals import Signal
 from evalr_tracepass.transports.transport import Transport
 from evalr_tracepass.web.guard import Guard
+from evalr_tracepass.web.jobs import Counts, Runner
 from evalr_tracepass.web.kept import Kept
 from evalr_tracepass.web.reading import Reading
 from evalr_tracepass.web.rendering import page
@@ -31,6 +32,8 @@ class Desk:
         reflexes: the classifiers that run here, by their aliases; none where a service has them.
         own: signals of a file, beside those of the store.
         rate: US dollars for one prediction, or by model.
+        counts: of what passes would come to.
+        runner: of the passes that are begun here.
     """
 
     reading: Reading
@@ -40,6 +43,8 @@ class Desk:
     reflexes: Mapping[str, Reflex]
     own: Mapping[str, Signal] = field(default_factory=dict)
     rate: float | Mapping[str, float] | None = None
+    counts: Counts[Any] = field(default_factory=Counts)
+    runner: Runner = field(default_factory=Runner)
 
     @property
     def can_act(self) -> bool:

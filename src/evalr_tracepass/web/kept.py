@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from evalr_tracepass.passes import ENDED
 from evalr_tracepass.records import Account, Pass, Result
-from evalr_tracepass.stores.store import Chip, Conversation, Store
+from evalr_tracepass.stores.store import Chip, Conversation, Store, Totals
 from evalr_tracepass.web.snapshot import Entry, key_of
 
 MOST_PASSES = 200
@@ -45,6 +46,7 @@ class Kept:
     account: Account
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _known: dict[tuple[str, str | None, bool], dict[str, Labels]] = field(default_factory=dict, repr=False)
+    _totals: dict[tuple[str, object], Totals] = field(default_factory=dict, repr=False)
     _generation: object = None
 
     def passes(self) -> list[Pass]:
@@ -78,6 +80,20 @@ class Kept:
                 if generation == self._generation:
                     self._known[asked] = known
         return known
+
+    def totals(self, found: Pass) -> Totals:
+        """What a pass came to; of one that has ended it is counted once."""
+        asked = (found.id, found.completed_at)
+        known = self._totals.get(asked)
+        if known is None:
+            known = self.store.totals(self.account, found.id)
+            if found.status in ENDED:
+                self._totals[asked] = known
+        return known
+
+    def failed_inputs(self, found: Pass) -> int:
+        """The inputs of a pass on which some model failed, also where others read them."""
+        return len({each.request_id for each in self.store.results(self.account, passes=found.id, failed=True)})
 
     def results(self, convo_id: str, user: str, passes: str) -> list[Result]:
         """The results of one conversation, in the order of its turns."""

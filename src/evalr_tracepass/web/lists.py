@@ -37,14 +37,14 @@ def chosen_entries(desk: Desk, snapshot: Snapshot, asked: Asked) -> list[Entry]:
     return [entry for entry in found if entry.key in flagged]
 
 
-def list_page(desk: Desk, snapshot: Snapshot, asked: Asked, *, picked: frozenset[str] | None = None) -> dict[str, Any]:
+def list_page(desk: Desk, snapshot: Snapshot, asked: Asked, *, picked: frozenset[str] = frozenset()) -> dict[str, Any]:
     """What the list's template shows.
 
     Args:
         desk: of the page.
         snapshot: of the log.
         asked: which conversations.
-        picked: the keys of the rows that are ticked; None for none that were, as yet.
+        picked: the keys of the rows that are ticked.
     """
     passes = desk.kept.passes()
     names = desk.names(passes)
@@ -62,9 +62,9 @@ def list_page(desk: Desk, snapshot: Snapshot, asked: Asked, *, picked: frozenset
     for key, each in gone[first_gone : first_gone + left]:
         lines.append(_line(key, each.convo_id, each.user, None, each))
     return {
-        "asked": asked,
+        "asked": asked._replace(visible=False),
         "lines": lines,
-        "picked": picked or frozenset(),
+        "picked": {line.key for line in lines if line.entry} if asked.visible else picked,
         "total": total,
         "of": len(snapshot.entries),
         "first": start + 1 if total else 0,

@@ -130,11 +130,18 @@ class Snapshot:
         return None
 
     def transcripts(self, entries: Iterable[Entry]) -> Iterator[Transcript]:
-        """Those that are still there."""
+        """These conversations as the log has them now, file by file; what is not in it any more is not among them."""
+        wanted: dict[int, dict[str, Entry]] = {}
         for entry in entries:
-            found = self.transcript(entry)
-            if found is not None:
-                yield found
+            wanted.setdefault(entry.file, {})[entry.key] = entry
+        for file, of in sorted(wanted.items()):
+            part = self.parts[file]
+            if part.is_there and all(key in self.held for key in of):
+                yield from (_unpacked(self.held[key]) for key in of)
+                continue
+            for transcript in part.source:
+                if of.pop(key_of(transcript.id or "", transcript.user or ""), None) is not None:
+                    yield transcript
 
     def matching(self, filters: Filters) -> list[Entry]:
         """The conversations that match, the latest first."""

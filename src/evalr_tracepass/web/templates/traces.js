@@ -6,7 +6,7 @@
   const all = document.getElementById("all");
   const picked = document.getElementById("picked");
   if (all && picked) {
-    const boxes = [...document.querySelectorAll('.picking input[name="c"]')];
+    const boxes = [...document.querySelectorAll('.convos input[name="c"]')];
     const count = () => {
       const n = boxes.filter((box) => box.checked).length;
       picked.textContent = `${n} selected`;
@@ -21,4 +21,41 @@
     window.addEventListener("pageshow", count);
     count();
   }
+
+  const cancel = document.getElementById("cancel");
+  if (cancel) document.addEventListener("keydown", (event) => event.key === "Escape" && cancel.click());
+
+  // A part of the page that will look otherwise in a moment is asked for again, and put in place of what was there.
+  const poll = (part) => {
+    const every = Number(part.dataset.poll);
+    if (!every) return;
+    setTimeout(async () => {
+      let fresh = null;
+      try {
+        const answer = await fetch(location.href, { headers: { accept: "text/html" } });
+        const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+        fresh = page.getElementById(part.id);
+      } catch {
+        poll(part); // the server may be there again
+        return;
+      }
+      if (!fresh) return location.reload();
+      if (fresh.dataset.state && fresh.dataset.state === part.dataset.state) {
+        for (const live of part.querySelectorAll("[data-live]")) {
+          const now = fresh.querySelector(`[data-live="${live.dataset.live}"]`);
+          if (!now) continue;
+          if (live.value === undefined) live.textContent = now.textContent;
+          else live.value = now.value;
+        }
+        poll(part);
+      } else if (fresh.dataset.state) {
+        document.getElementById("main").replaceWith(page.getElementById("main"));
+        poll(document.getElementById(part.id));
+      } else {
+        part.replaceWith(fresh);
+        poll(fresh);
+      }
+    }, every);
+  };
+  for (const part of document.querySelectorAll("[data-poll]")) poll(part);
 })();
