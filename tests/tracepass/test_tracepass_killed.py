@@ -5,40 +5,19 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from killed_pass import Job, done
-from reflex_service import FakeReflex, talks, texts
+from reflex_service import FakeReflex, served, talks, texts
 
 COUNT, LARGEST = 6, 5
 CHILD = Path(__file__).parent / "killed_pass.py"
-
-
-@contextmanager
-def served(fake: FakeReflex) -> Iterator[str]:
-    """The service on loopback; its address."""
-    import uvicorn
-
-    with closing(socket.socket()) as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()
-        server = uvicorn.Server(uvicorn.Config(fake, lifespan="off", log_level="critical"))
-        thread = threading.Thread(target=server.run, args=([listening],))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join(timeout=20)
 
 
 def run_child(job: Job, then: Callable[[int], None] = lambda _: None) -> dict[str, Any] | None:

@@ -199,7 +199,7 @@ def run(
     """
     from evalr.errors import InputError
     from evalr_tracepass.command.choosing import planned
-    from evalr_tracepass.command.passing import LOCAL, allowed, passes_of, rerun_of, told, transport_of
+    from evalr_tracepass.command.passing import LOCAL, allowed, going_on, passes_of, rerun_of, told, transport_of
     from evalr_tracepass.command.places import opened
     from evalr_tracepass.command.stored import ENDED
     from evalr_tracepass.command.words import estimate_lines
@@ -223,7 +223,8 @@ def run(
             raise typer.Exit(STOPPED)
         options: dict[str, Any] = {"patience": 0.0} if detach else {}
         passes, shown = passes_of(kept, transport, total=ahead.inputs, **options)
-        found = passes.run_sync(made, source, rerun=rerun, estimate=ahead)
+        with going_on(kept, log, by) as pass_id:
+            found = passes.run_sync(made, source, rerun=rerun, estimate=ahead, pass_id=pass_id)
         shown.clear()
         lines, fields = told(kept, found, log)
     print_lines(lines, fields, json=json)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from evalr.cli.judging import agreed
-from evalr.errors import InputError
+from evalr.errors import EvalrError, InputError
 from evalr.estimates.words import count_words
+from evalr.quoting import safe_text
 from evalr_tracepass.catalogue import HEURISTIC_SIGNALS
 from evalr_tracepass.command.choosing import Choice, OwnThings, price
 from evalr_tracepass.command.grepping import Progress
@@ -152,6 +156,23 @@ def passes_of(kept: Kept, transport: Transport, *, total: int = 0, **options: An
     """The passes of an account, with their progress shown."""
     shown = Shown(total)
     return Passes(kept.account, kept.store, transport, kept.results, progress=shown, **options), shown
+
+
+@contextmanager
+def going_on(kept: Kept, log: str, by: str) -> Iterator[str]:
+    """The id of a new pass. Where the pass is cut short and was kept, how it goes on is said."""
+    pass_id = str(uuid.uuid4())
+    try:
+        yield pass_id
+    except (EvalrError, KeyboardInterrupt):
+        if any(each.id == pass_id for each in kept.store.passes(kept.account, limit=10)):
+            where = shlex.quote(safe_text(log, longest=400))
+            print(
+                f"evalr: kept as far as it came: evalr tracepass resume {pass_id} {where} --by {by}"
+                f"{options_of(kept.place)}",
+                file=sys.stderr,
+            )
+        raise
 
 
 def told(kept: Kept, found: Pass, log: str = "LOG") -> tuple[list[str], dict[str, Any]]:

@@ -16,6 +16,7 @@ from evalr_tracepass.command.words import DIM, NO_PASSES, RESET, chip, chips_wor
 from evalr_tracepass.measures import latest_records, pass_rates
 from evalr_tracepass.record_rows import to_row
 from evalr_tracepass.records import Pass, Result
+from evalr_tracepass.running import OVER_THE_CAPS
 from evalr_tracepass.stores.store import Batch, Conversation, Totals
 
 SHOWN = 50
@@ -79,6 +80,9 @@ def ended_lines(kept: Kept, found: Pass, totals: Totals, log: str = "LOG") -> li
             f"View failed inputs: evalr tracepass results {name} --failed{options}",
             f"Retry failed: evalr tracepass retry {name} {shlex.quote(safe_text(log, longest=400))}{options}",
         ]
+    beyond = found.estimate.left_out.get(OVER_THE_CAPS)
+    if beyond:
+        lines.append(f"{count_words(beyond, 'input')} beyond what a live preview sends: --by batch reads all")
     if found.completed_inputs + found.failed_inputs and not totals.completed + totals.failed:
         lines.append(ELSEWHERE)
     return lines
