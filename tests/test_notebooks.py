@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 TEN_SESSIONS = ROOT / "docs" / "notebooks" / "ten_sessions.ipynb"
 GALLERY = ROOT / "docs" / "notebooks" / "gallery.ipynb"
+GUIDE = ROOT / "docs" / "notebooks" / "reflexio_guide.ipynb"
 STRICT = "import warnings; warnings.simplefilter('error')"
 
 
@@ -49,14 +51,14 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     folder = tmp_path / "work"
     folder.mkdir()
 
-    def execute(path: Path) -> dict[str, Any]:
+    def execute(path: Path, *, writes: Sequence[str] = ()) -> dict[str, Any]:
         notebook = nbformat.read(path, as_version=4)
         notebook.cells.insert(0, nbformat.v4.new_code_cell(STRICT, id="strict"))
         client = NotebookClient(
             notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
         )
         client.execute()
-        assert list(folder.iterdir()) == []
+        assert sorted(each.name for each in folder.iterdir()) == sorted(writes)
         return {cell.id: cell.outputs for cell in code_cells(notebook)}
 
     return execute
@@ -142,3 +144,65 @@ def test_the_gallery_shows_every_result_as_a_table_and_as_a_plot(run: Any) -> No
     assert [row[0] for row in rows(found["groups"])] == ["accounts", "billing", "delivery"]
     assert "untagged (no arm)" in [row[0] for row in rows(found["trends"])]
     assert "observational" in shown(found["lift"])["text/html"]
+
+
+def printed(outputs: list[Any]) -> list[str]:
+    """The lines that a cell prints."""
+    return "".join(each.text for each in outputs if each.output_type == "stream" and each.name == "stdout").splitlines()
+
+
+def test_the_guide_to_reflexios_logs_comes_to_its_decision(run: Any, tmp_path: Path) -> None:
+    """All that its text says in numbers is what its cells show."""
+    found = run(GUIDE, writes=["reflexio_desk.db", "config_desk.json"])
+    assert not [
+        output
+        for outputs in found.values()
+        for output in outputs
+        if output.output_type == "error" or output.get("name") == "stderr"
+    ]
+    page = html.unescape(found["report"][0].data["text/html"])
+    for said in ("treatment v holdout", "+13.0pp", "74.4% (636 sessions) v holdout 61.4% (264 sessions)", "learnings"):
+        assert said in page
+    assert str(tmp_path) not in page
+    assert found["impact"][0].data["text/plain"] == "outcome_difference +13.0pp [+6.1, +20.0] · 900 sessions"
+
+    assert printed(found["sound"])[0].startswith("assigned 178 treatment v 69 holdout (sample ratio: p = 0.479)")
+    assert printed(found["sound"])[1:] == [
+        "treatment Coverage(part=636, whole=636) 178",
+        "holdout Coverage(part=264, whole=264) 69",
+        "Coverage(part=900, whole=900) 900 0",
+    ]
+    assert printed(found["sure"]) == [
+        "outcome_relative +21.2% [+9.2, +35.9] · 900 sessions",
+        "outcome_always_valid +13.0pp [+1.3, +24.7] · 900 sessions",
+    ]
+    assert printed(found["cost"]) == [
+        "outcome_difference +13.0pp [+6.1, +20.0] · 900 sessions",
+        "outcome_corrections_difference -0.0799 [-0.182, 0.0221] · 900 sessions",
+        "outcome_turns_difference +13.0pp [+6.0, +19.9] · 900 sessions",
+        "outcome_escalation_difference -5.3pp [-10.4, -0.8] · 900 sessions",
+        "output_tokens_difference 25.6 [23.6, 27.6] · 900 sessions",
+        "drop_off_difference 0.0pp [-6.6, +2.6] · 900 sessions",
+    ]
+    assert [row[1] for row in rows(found["weeks-with"])] == [
+        "72.4%", "74.4%", "73.3%", "72.9%", "79.8%", "75.5%", "69.9%",
+    ]  # fmt: skip
+    assert [row[1] for row in rows(found["weeks-without"])] == [
+        "60.0%", "44.4%", "72.1%", "55.9%", "70.0%", "58.7%", "66.7%",
+    ]  # fmt: skip
+
+    assert rows(found["shadow"])[0][1:3] == ["56.7%", "[48.8, 64.3]"]
+    assert printed(found["lost"]) == ["True 8"]
+    assert "it names the order" in found["lost"][1].data["text/html"]
+    assert printed(found["learnings"]) == [
+        "learning_response_negative 9.5% [6.9, 12.9] · 379 responses of 161 users",
+        "learning_positive 60.0% [52.9, 66.7] · 195 learnings of 116 users",
+        "learning_positive 59.2% [51.4, 66.6] · 184 learnings of 118 users",
+        "{'content_defect': 36}",
+        "user_playbook 4 27 36 36 True",
+    ]
+    assert printed(found["association"]) == ["[('3', 42), ('2', 35), ('5', 34), ('1', 29), ('4', 10)]"]
+    assert found["association"][1].data["text/plain"].startswith("learning_association -15.8pp [-25.5, -6.6]")
+    assert printed(found["customers"]) == ["kappa 0.813 [0.648, 0.904] · 100 pairs of 85 users 100", "900 900 379 636"]
+    assert found["customers"][1].data["text/plain"].startswith("accuracy 92.0% [84.8, 96.0]")
+    assert printed(found["decision"]) == ["keep ['user_playbook 4']"]
