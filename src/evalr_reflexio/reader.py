@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from evalr.errors import InputError, LogError
 from evalr.estimates.estimate import USUAL_LEVEL
 from evalr.estimates.words import count_words
-from evalr.inputs import Input, Transcript, utc_now
+from evalr.inputs import Input, Side, Transcript, utc_now
 from evalr.logs.further import Further, ReportTerms
 from evalr.logs.log import Item, Log, Stored
 from evalr.measures.drop_off import WINDOW
@@ -23,7 +23,7 @@ from evalr.quoting import quoted
 from evalr.verdicts import Verdict
 from evalr_reflexio.answers.asked import PLANNED, Asked, Bucket
 from evalr_reflexio.answers.gathering import Gathering
-from evalr_reflexio.answers.impact import Impact, answers_of, gathering_for
+from evalr_reflexio.answers.impact import Impact, answers_of, fewer_collections, gathering_for
 from evalr_reflexio.arms import (
     ArmCounts,
     Arms,
@@ -51,7 +51,7 @@ from evalr_reflexio.conversations import (
 )
 from evalr_reflexio.noticed import Noticed
 from evalr_reflexio.places import claim_of, config_for, open_store
-from evalr_reflexio.rows import LearningRow, Reference, SessionRecord, ShadowRow
+from evalr_reflexio.rows import InteractionRow, LearningRow, Reference, SessionRecord, ShadowRow
 from evalr_reflexio.store import Store
 from evalr_reflexio.stored import OUTCOME as OUTCOME_MEASURE
 from evalr_reflexio.stored import (
@@ -66,6 +66,8 @@ from evalr_reflexio.stored import (
 from evalr_reflexio.tables import OUTCOMES
 
 if TYPE_CHECKING:
+    from evalr.reports.reading import Progress, Reading
+    from evalr_reflexio.counting import ReportSums
     from evalr_reflexio.grading import LogGrading
 
 Compat = Literal["reflexio"]
@@ -84,6 +86,8 @@ SOUND = frozenset((DUPLICATE, OTHER_PROMPT, NO_SIDE, NO_SIDE_EXCHANGE, NO_ANSWER
 NO_FIGURES = "answers of the HTTP API are Reflexio's own figures, which are computed anew of its database alone"
 
 _BATCH = 64
+_KNOWN_TEXTS = 4096
+"""Of how many learnings it is known at a time whether their texts are there."""
 _SETTINGS = {
     "config": None,
     "arms": None,
@@ -117,6 +121,8 @@ class ReflexioLog(Log):
     arms: ArmCounts = field(default_factory=ArmCounts, init=False)
     config: Config = field(default_factory=Config, init=False)
     terms: ReportTerms | None = field(default=None, init=False, repr=False)
+    sums: ReportSums | None = field(default=None, init=False, repr=False)
+    progress: Progress | None = field(default=None, init=False, repr=False)
     own: Mapping[str, Any] | None = field(default=None, init=False, repr=False)
     impact: Impact | None = field(default=None, init=False, repr=False)
     beside: Beside | None = field(default=None, init=False, repr=False)
@@ -124,6 +130,17 @@ class ReflexioLog(Log):
     def prepare(self, terms: ReportTerms) -> None:
         """Take note of what a report asks for, so that its further sections are of the same reading."""
         self.terms = terms
+
+    def read_into(self, reading: Reading, progress: Progress | None) -> None:
+        """Count everything in it, once: as the items that it yields would be counted one by one, and sooner."""
+        from evalr_reflexio.counting import ReportSums, counts_alone
+
+        if not counts_alone(reading):
+            reading.read_each(self, progress)
+            return
+        self.sums, self.progress = ReportSums(reading), progress
+        reading.read_each(self, progress)
+        self.sums.fill()
 
     def further(self) -> Sequence[Further]:
         """What the log says of Reflexio's impact; or Reflexio's own figures, where they were asked for."""
@@ -341,11 +358,22 @@ class _Reading:
         self.prompt_version = None if wanted == ALL_PROMPTS else wanted
         self.has_corrections = store.has(OUTCOMES, "tags")
         self.notes: Counter[str] = Counter()
+        self._texts: dict[Reference, bool] = {}
         self.gathering: Gathering | None = None
         if log.terms is not None and options.compat is None:
             self.gathering = gathering_for(store, options.asked(log.terms), arms, config)
 
     def items(self) -> Iterator[Item]:
+        if self.log.sums is None:
+            yield from self._items()
+        else:
+            with fewer_collections():
+                yield from self._uncounted_items(self.log.sums)
+        self._tell()
+        if not self.log.records:
+            raise self.store.empty()
+
+    def _items(self) -> Iterator[Item]:
         records = self.store.sessions(self.log)
         while batch := list(islice(records, _BATCH)):
             texts = self.store.learning_texts(references_in(batch))
@@ -353,9 +381,129 @@ class _Reading:
                 if self.gathering is not None:
                     self.gathering.see(record)
                 yield from self._of(record, texts)
-        self._tell()
-        if not self.log.records:
-            raise self.store.empty()
+
+    def _uncounted_items(self, sums: ReportSums) -> Iterator[Item]:
+        """The items of sessions that are out of the ordinary; the others are counted without any."""
+        records = self.store.sessions(self.log)
+        while batch := list(islice(records, _BATCH)):
+            for record in batch:
+                if self.gathering is not None:
+                    self.gathering.see(record)
+                if self._is_ordinary(record):
+                    self._count(record, sums)
+                else:
+                    yield from self._of(record, self.store.learning_texts(references_in([record])))
+            if self.log.progress is not None:
+                self.log.progress(self.log.records, self.log.bytes_read / max(1, self.log.bytes_total or 0))
+
+    def _is_ordinary(self, record: SessionRecord) -> bool:
+        if not record.user or not record.requests or record.customer_outcome is not None:
+            return False
+        return self.options.compat is None or all(row.interaction is not None for row in record.learning_verdicts)
+
+    def _count(self, record: SessionRecord, sums: ReportSums) -> None:
+        """What `_of` does with a session, without an object for each thing."""
+        arm, log = self._arm(record), self.log
+        log.noticed.see(record)
+        if record.requests[0].evaluation_only:
+            self.notes["for evaluation only"] += 1
+        log.records += 1
+        turns: Mapping[int, InteractionRow] = {}
+        side = treatment_side(self.options.shadow, arm, self.controls)
+        if record.interactions:
+            log.derived += 1
+            sums.conversation(record)
+            self._count_parts(record, side, sums)
+            if record.shadow_verdicts or record.learning_verdicts:
+                turns = {turn.interaction_id: turn for turn in record.interactions}
+        else:
+            log.leave_out(NOTHING_SAID, f"session {quoted(record.session)}")
+        if record.outcomes:
+            self._count_outcomes(record, sums)
+        if record.shadow_verdicts:
+            self._count_shadows(record, side, turns, sums)
+        if record.learning_verdicts:
+            self._count_learnings(record, turns, sums)
+
+    def _count_parts(self, record: SessionRecord, side: Side | None, sums: ReportSums) -> None:
+        has_message = False
+        given = []
+        for row in record.interactions:
+            if row.role == "person":
+                has_message = has_message or bool(row.content)
+            elif row.shadow_content and row.role == "agent":
+                if side is not None and has_message:
+                    self.log.derived += 1
+                    sums.exchange(record, row.at)
+                else:
+                    self._leave_out(NO_MESSAGE if side else NO_SIDE_EXCHANGE, f"interaction {row.interaction_id}")
+            if row.learnings:
+                given.append(row)
+        for row in given:
+            for learning in row.learnings or ():
+                if self._has_text(learning):
+                    self.log.derived += 1
+                    sums.learning_use(record, row.at, tells_use=row.citations is not None)
+                else:
+                    self._leave_out(GONE, f"{learning.kind} {quoted(learning.id)}")
+
+    def _has_text(self, learning: Reference) -> bool:
+        """Whether a learning's text is in the log; those of whom it was asked last are known."""
+        found = self._texts.get(learning)
+        if found is None:
+            if len(self._texts) >= _KNOWN_TEXTS:
+                self._texts.clear()
+            found = self._texts[learning] = bool(self.store.learning_texts([learning]))
+        return found
+
+    def _count_outcomes(self, record: SessionRecord, sums: ReportSums) -> None:
+        rows = record.outcomes
+        last = {row.evaluator: row.result_id for row in rows} if len(rows) > 1 else {}
+        for row in rows:
+            corrections = row.corrections
+            if not self.has_corrections or not row.user:
+                self.notes["corrections"] += 1
+                corrections = None
+            if self.options.compat is None and last and last[row.evaluator] != row.result_id:
+                self._leave_out(DUPLICATE, f"result {row.result_id}")
+            else:
+                self.log.records += 1
+                sums.outcome(record, row, corrections)
+
+    def _count_shadows(
+        self, record: SessionRecord, side: Side | None, turns: Mapping[int, InteractionRow], sums: ReportSums
+    ) -> None:
+        rows = self._of_prompt(record)
+        last = {(row.interaction, row.prompt_version): row.verdict_id for row in rows}
+        for row in rows:
+            named = row.interaction is not None
+            if side is None:
+                self._leave_out(NO_SIDE, f"shadow verdict {row.verdict_id}")
+            elif self.options.compat is None and named and last[row.interaction, row.prompt_version] != row.verdict_id:
+                self._leave_out(DUPLICATE, f"shadow verdict {row.verdict_id}")
+            else:
+                self.log.records += 1
+                turn = None if row.interaction is None else turns.get(row.interaction)
+                sums.shadow(record, row, row.at if turn is None else turn.at, side)
+
+    def _count_learnings(self, record: SessionRecord, turns: Mapping[int, InteractionRow], sums: ReportSums) -> None:
+        rows = record.learning_verdicts
+        last = {(row.interaction, row.kind, row.learning): row.result_id for row in rows} if len(rows) > 1 else {}
+        by_response: dict[int, list[tuple[LearningRow, bool]]] = {}
+        for row in rows:
+            if row.interaction is None:
+                self._leave_out(NO_ANSWER, f"learning result {row.result_id}")
+            elif (
+                self.options.compat is None and last and last[row.interaction, row.kind, row.learning] != row.result_id
+            ):
+                self._leave_out(DUPLICATE, f"learning result {row.result_id}")
+            else:
+                self.log.records += 1
+                turn = turns.get(row.interaction)
+                tells_use = turn is not None and turn.citations is not None
+                by_response.setdefault(row.interaction, []).append((row, tells_use))
+        for judged in by_response.values():
+            sums.learnings(record, judged)
 
     def _of(self, record: SessionRecord, texts: Mapping[Reference, str]) -> Iterator[Item]:
         arm = self._arm(record)
@@ -410,13 +558,18 @@ class _Reading:
                 yield from self._derived([use])
 
     def _shadows(self, record: SessionRecord, arm: str | None) -> Iterator[Stored]:
-        if self.prompt_version is not None and record.shadow_verdicts:
-            kept = [row for row in record.shadow_verdicts if row.prompt_version == self.prompt_version]
-            for row in record.shadow_verdicts:
-                if row.prompt_version != self.prompt_version:
-                    self._leave_out(OTHER_PROMPT, f"shadow verdict {row.verdict_id}")
-            record.shadow_verdicts = kept
+        record.shadow_verdicts = self._of_prompt(record)
         yield from self._stored(shadows_told(record, which=self.options.shadow, arm=arm, controls=self.controls))
+
+    def _of_prompt(self, record: SessionRecord) -> list[ShadowRow]:
+        """The verdicts on two answers but for those of other prompt versions, which are left out."""
+        rows = record.shadow_verdicts
+        if self.prompt_version is None:
+            return rows
+        for row in rows:
+            if row.prompt_version != self.prompt_version:
+                self._leave_out(OTHER_PROMPT, f"shadow verdict {row.verdict_id}")
+        return [row for row in rows if row.prompt_version == self.prompt_version]
 
     def _stored(self, told: Iterable[Told | ShadowRow]) -> Iterator[Stored]:
         times: Counter[Any] = Counter()

@@ -16,7 +16,7 @@ from evalr.reports.ranking import Ranked, Ranks
 from evalr.summaries import Key, Summary
 from evalr.summaries.columns import Columns, chosen
 from evalr.tallies.numbering import Clusters, Numbering
-from evalr.tallies.tally import Tally
+from evalr.tallies.tally import Entry, Tally
 from evalr.verdicts import Failure, Result, describe
 
 
@@ -173,6 +173,19 @@ class Lane:
                 for _, _, grouped in self._of_tallies:
                     grouped.overlap = True
         self.results += len(clusters.numbers)
+
+    def add(self, entries: Mapping[str, Entry[Any]], results: int) -> None:
+        """Count results that are summed up already, without groups.
+
+        Args:
+            entries: what each tally would have counted of them, by the name of the first summary that reads it.
+            results: how many results they are of.
+        """
+        self.results += results
+        if self.broken is None:
+            for summary, tally, _ in self._of_tallies:
+                mine = tally.entry(None, entries[summary.name].cells.empty)
+                mine.merge(entries[summary.name])
 
     def merge(self, other: Lane) -> None:
         """Count what another lane of the same measure and settings has counted."""

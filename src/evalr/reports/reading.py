@@ -96,13 +96,16 @@ class Track:
 
     def keep(self, result: Result[Any]) -> None:
         """Take one stored result. Verdicts of different evaluators, or versions of one, are never pooled."""
-        evaluator = (result.evaluator or "unnamed", result.version or None)
-        lane = self._stored.get(evaluator)
-        if lane is None:
-            lane = self._stored[evaluator] = self._lane()
-        lane.put(result)
+        self.kept_by(result.evaluator or "unnamed", result.version or None).put(result)
         if isinstance(result, Verdict) and (result.about is None or result.about.user is None):
             self.userless += 1
+
+    def kept_by(self, evaluator: str, version: str | None) -> Lane:
+        """The lane of the results of one evaluator and version."""
+        lane = self._stored.get((evaluator, version))
+        if lane is None:
+            lane = self._stored[evaluator, version] = self._lane()
+        return lane
 
     def merge(self, other: Track) -> None:
         """Count what another track of the same measure and settings has counted."""

@@ -171,34 +171,36 @@ class Contest(Summary[V]):
             found: Outcomes = entry.cells
             return found
         folded, fold = Outcomes(), _FOLDS[self.fold]
-        for unit in entry.cells.units.values():
+        for unit, times in entry.cells.each():
             if unit.counted():
-                folded.add(fold(*unit.ended()), UNKNOWN_POSITION, 1, unit.cluster)
+                folded.add(fold(*unit.ended()), UNKNOWN_POSITION, 1, unit.cluster, times=times)
         return folded
 
     def _mixed(self, entry: Entry[Any]) -> dict[str, float]:
         """How many units both win and lose, where the fold makes ties of these as of those that do neither."""
         if self.fold != "unopposed":
             return {}
-        ended = (unit.ended() for unit in entry.cells.units.values())
-        return {"mixed": sum(1 for wins, _, losses in ended if wins and losses)}
+        ended = ((unit.ended(), times) for unit, times in entry.cells.each())
+        return {"mixed": sum(times for (wins, _, losses), times in ended if wins and losses)}
 
     def _mixed_units(self, entry: Entry[UnitOutcomes]) -> Counts:
         """One row for each unit that has a comparison: whether it both wins and loses."""
         found = Counts()
-        for unit in entry.cells.units.values():
+        for unit, times in entry.cells.each():
             if unit.counted():
                 wins, _, losses = unit.ended()
-                found.add(int(bool(wins and losses)), 1, unit.cluster)
+                found.add_alike(int(bool(wins and losses)), 1, unit.cluster, times)
         return found
 
     def _mixed_share(self, entry: Entry[UnitOutcomes], terms: Terms) -> Estimate:
         method: Any = self.method or _VIEWS["mixed"].methods[0]
-        units, mixed = entry.cells.units.values(), self._mixed_units(entry)
+        units, mixed = len(entry.cells), self._mixed_units(entry)
         moments = mixed.moments()
         # A unit could be mixed where those that are missing could make up for the sides that it lacks.
-        lacking = ((not wins) + (not losses) - unit.missing for unit in units for wins, _, losses in [unit.ended()])
-        could = sum(each <= 0 for each in lacking)
+        could = 0
+        for unit, times in entry.cells.each():
+            wins, _, losses = unit.ended()
+            could += times * ((not wins) + (not losses) <= unit.missing)
         return self._finished(
             entry,
             terms,
@@ -208,7 +210,7 @@ class Contest(Summary[V]):
             counts={"hits": number(moments.y), "total": number(moments.m)},
             n=moments.rows,
             clusters=cluster_kinds(mixed.clusters, mixed.loose_clusters()),
-            bounds=(float(moments.y / Fraction(len(units))), could / len(units)) if units else None,
+            bounds=(float(moments.y / Fraction(units)), could / units) if units else None,
             also_left_out={"without a verdict": _without_verdict(entry)},
         )
 
@@ -219,10 +221,10 @@ class Contest(Summary[V]):
             return (wins, ties, losses + entry.unknown), (wins + entry.unknown, ties, losses)
         fold = _FOLDS[self.fold]
         lowest, highest = Counter[int](), Counter[int]()
-        for unit in entry.cells.units.values():
+        for unit, times in entry.cells.each():
             wins, ties, losses = unit.ended()
-            lowest[fold(wins, ties, losses + unit.missing)] += 1
-            highest[fold(wins + unit.missing, ties, losses)] += 1
+            lowest[fold(wins, ties, losses + unit.missing)] += times
+            highest[fold(wins + unit.missing, ties, losses)] += times
         return (lowest[WIN], lowest[TIE], lowest[LOSS]), (highest[WIN], highest[TIE], highest[LOSS])
 
     def _interval(self, contest: ContestMoments, n: int, level: float) -> Interval:
@@ -392,14 +394,15 @@ class Contest(Summary[V]):
         tally = summary._tallied(results, None, cluster, duplicates)
         entry, terms = summary._entry(tally, None), summary._terms(tally, level, mix_versions)
         same, slots, left_out = Counts(), Outcomes(), Counter[str]()
-        for unit in entry.cells.units.values():
+        for unit, times in entry.cells.each():
             first, second = unit.ended(SHOWN_FIRST), unit.ended(SHOWN_SECOND)
             if reason := _no_pair(unit):
-                left_out[reason] += 1
+                left_out[reason] += times
                 continue
-            same.add(int(first == second), 1, unit.cluster)
+            same.add_alike(int(first == second), 1, unit.cluster, times)
             slot = second[LOSS] + first[WIN] - first[LOSS] - second[WIN]
-            slots.add(WIN if slot == 2 else LOSS if slot == -2 else TIE, UNKNOWN_POSITION, 1, unit.cluster)
+            ending = WIN if slot == 2 else LOSS if slot == -2 else TIE
+            slots.add(ending, UNKNOWN_POSITION, 1, unit.cluster, times=times)
         moments, preferred = same.moments(), slots.moments()
         estimate = summary._finished(
             entry,
@@ -485,8 +488,9 @@ def _clusters(cells: Outcomes, sides: Sides) -> Counter[str]:
 
 def _without_verdict(entry: Entry[Any]) -> int:
     """Units of which no comparison has a verdict."""
-    units = entry.cells.units.values() if isinstance(entry.cells, UnitOutcomes) else ()
-    return sum(not unit.counted() for unit in units)
+    if not isinstance(entry.cells, UnitOutcomes):
+        return 0
+    return sum(times for unit, times in entry.cells.each() if not unit.counted())
 
 
 def _no_pair(unit: UnitRow) -> str | None:

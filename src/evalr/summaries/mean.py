@@ -144,9 +144,9 @@ class Mean(Summary[V]):
 def _fold(units: Units) -> tuple[Counts, int]:
     """The mean of each unit, and how many have none."""
     folded, without = Counts(), 0
-    for total, weight, _, cluster in units.rows.values():
+    for (total, weight, _, cluster), times in units.each():
         if weight:
-            folded.add(Fraction(total) / weight, 1, cluster)
+            folded.add_alike(Fraction(total) / weight, 1, cluster, times)
         else:
-            without += 1
+            without += times
     return folded, without

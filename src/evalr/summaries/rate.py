@@ -167,19 +167,19 @@ class Rate(Summary[V]):
     def _folded(self, entry: Entry[Units], fold: Callable[[Exact, Exact], Exact | str], terms: Terms) -> Estimate:
         folded, left_out = Counts(), Counter[str]()
         lowest, highest, could_count = Fraction(0), Fraction(0), 0
-        for hits, total, missing, cluster in entry.cells.rows.values():
+        for (hits, total, missing, cluster), times in entry.cells.each():
             value = fold(hits, total)
             if isinstance(value, str):
-                left_out[f"with {value}"] += 1
+                left_out[f"with {value}"] += times
             else:
-                folded.add(value, 1, cluster)
+                folded.add_alike(value, 1, cluster, times)
             # What the unit could have been, had the missing results come: all misses, all hits, or one of them a hit.
             possible = [fold(hits + extra, total + missing) for extra in {0, min(1, missing), missing}]
             values = [each for each in possible if not isinstance(each, str)]
             if values:
-                could_count += 1
-                lowest += min(values)
-                highest += max(values)
+                could_count += times
+                lowest += times * min(values)
+                highest += times * max(values)
         bounds = None
         if could_count:
             bounds = (float(lowest / could_count), float(highest / could_count))
@@ -207,8 +207,8 @@ class Rate(Summary[V]):
 def _fold(units: Units, fold: Callable[[Exact, Exact], Exact | str]) -> Counts:
     """One row for each unit that has a value."""
     folded = Counts()
-    for hits, total, _, cluster in units.rows.values():
+    for (hits, total, _, cluster), times in units.each():
         value = fold(hits, total)
         if not isinstance(value, str):
-            folded.add(value, 1, cluster)
+            folded.add_alike(value, 1, cluster, times)
     return folded

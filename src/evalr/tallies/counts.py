@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import compress, repeat
 
@@ -77,6 +78,19 @@ class Counts:
             self._m[number] += m
             self._rows[number] += 1
 
+    def add_alike(self, y: Exact, m: Exact, cluster: Hashable | None, times: int) -> None:
+        """Add the same row several times."""
+        if cluster is None:
+            counted = times if m > 0 else 0
+            sums = (y, m, y * y, y * m, m * m)
+            self._loose = self._loose.merge(Moments(counted, times, *(times * each for each in sums)))
+            return
+        number = self._numbering.number(cluster)
+        self._reach(number)
+        self._y[number] += times * y
+        self._m[number] += times * m
+        self._rows[number] += times
+
     def _reach(self, number: int) -> None:
         """Have a place for a number."""
         missing = number + 1 - len(self._rows)
@@ -137,17 +151,31 @@ class Counts:
         return SharedMoments.of_clusters((one[:2], another[:2]) for one, another in both)
 
 
+UnitSums = tuple[Exact, Exact, int, Hashable | None]
+"""(hits, total, missing, cluster) of one unit."""
+
+
 class Units:
     """Rows of one unit (a task's trials, a response's learnings) kept together until they are folded into one.
 
     A unit's row is (hits, total, missing, cluster): `missing` counts results without a verdict. A unit whose results
     lie in several clusters becomes a cluster of its own.
+
+    Attributes:
+        rows: by the keys of the units.
+        alike: units of which all is known already, without their keys: how many there are of each row.
     """
 
-    __slots__ = ("rows",)
+    __slots__ = ("alike", "rows")
 
     def __init__(self) -> None:
-        self.rows: dict[Hashable, tuple[Exact, Exact, int, Hashable | None]] = {}
+        self.rows: dict[Hashable, UnitSums] = {}
+        self.alike: Counter[UnitSums] = Counter()
+
+    def each(self) -> Iterator[tuple[UnitSums, int]]:
+        """The rows of all units, each with how many units it stands for."""
+        yield from zip(self.rows.values(), repeat(1))
+        yield from self.alike.items()
 
     def add(self, unit: Hashable, hits: Exact, total: Exact, missing: int, cluster: Hashable | None) -> None:
         """Add what one result says of a unit."""
@@ -161,7 +189,7 @@ class Units:
         """Units are kept by their keys."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Units) and self.rows == other.rows
+        return isinstance(other, Units) and (self.rows, self.alike) == (other.rows, other.alike)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -173,3 +201,4 @@ class Units:
         """Add all rows of another part."""
         for unit, row in other.rows.items():
             self.add(unit, *row)
+        self.alike.update(other.alike)

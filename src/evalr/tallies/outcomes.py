@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import compress, repeat
@@ -81,17 +82,17 @@ class Outcomes:
         """Number clusters so: for cells that have no rows yet."""
         self._numbering = numbering
 
-    def add(self, ending: int, position: int, weight: Exact, cluster: Hashable | None) -> None:
-        """Add one comparison, in a cluster or (None) in one of its own."""
+    def add(self, ending: int, position: int, weight: Exact, cluster: Hashable | None, *, times: int = 1) -> None:
+        """Add one comparison, or several alike, in a cluster or (None) each in one of its own."""
         kind = 3 * position + ending
-        self.rows[kind] += 1
+        self.rows[kind] += times
         number = self._numbering.number(cluster)
         if number == OWN:
             rows, weights, squares = self._loose[kind]
-            self._loose[kind] = (rows + 1, weights + weight, squares + weight * weight)
+            self._loose[kind] = (rows + times, weights + times * weight, squares + times * weight * weight)
         else:
             self._reach(number)
-            self._sums[kind][number] += weight
+            self._sums[kind][number] += times * weight
 
     def _reach(self, number: int) -> None:
         missing = number + 1 - len(self._sums[0])
@@ -225,12 +226,25 @@ class UnitOutcomes:
     """Comparisons of one unit (both orders of one pair, a response's learnings) kept together until they are folded.
 
     A unit whose comparisons lie in several clusters becomes a cluster of its own.
+
+    Attributes:
+        units: by their keys.
+        alike: units of which all is known already, without their keys: how many there are of each row.
     """
 
-    __slots__ = ("units",)
+    __slots__ = ("alike", "units")
 
     def __init__(self) -> None:
         self.units: dict[Hashable, UnitRow] = {}
+        self.alike: Counter[UnitRow] = Counter()
+
+    def each(self) -> Iterator[tuple[UnitRow, int]]:
+        """The rows of all units, each with how many units it stands for."""
+        yield from zip(self.units.values(), repeat(1))
+        yield from self.alike.items()
+
+    def __len__(self) -> int:
+        return len(self.units) + self.alike.total()
 
     def share(self, numbering: Numbering) -> None:
         """Units are kept by their keys."""
@@ -255,7 +269,7 @@ class UnitOutcomes:
         self.units[unit] = more
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, UnitOutcomes) and self.units == other.units
+        return isinstance(other, UnitOutcomes) and (self.units, self.alike) == (other.units, other.alike)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -267,3 +281,4 @@ class UnitOutcomes:
         """Add all rows of another part."""
         for unit, row in other.units.items():
             self._add(unit, row)
+        self.alike.update(other.alike)

@@ -14,6 +14,9 @@ from evalr_reflexio.cells import KINDS_OF_LEARNING
 
 STATUS_LENGTH = 100
 
+LARGEST = 2**63 - 1
+"""No whole number in an SQLite database is larger."""
+
 REGULAR_VS_SHADOW = frozenset(
     ("regular_is_better", "regular_is_slightly_better", "shadow_is_better", "shadow_is_slightly_better", "tied")
 )
@@ -39,7 +42,7 @@ def whole_of(value: Any, what: str) -> int:
         return value
     try:
         number = int(value) if isinstance(value, str) else value
-        if int(number) == number:
+        if int(number) == number and abs(number) <= LARGEST:
             return int(number)
     except (TypeError, ValueError, OverflowError):
         pass
