@@ -1,13 +1,15 @@
 # The environment is the project's own: nothing is installed outside $(VENV).
 VENV ?= .venv
 PYTHON ?= python3
-PYTEST_ARGS ?= -n auto
+PYTEST_ARGS ?= -n auto --dist worksteal
 BENCH_ARGS ?=
 UPGRADE ?=
 
 BIN := $(VENV)/bin
 # Twice quiet: errors are shown, a machine's own package settings are not discussed.
 INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
+# A lock is whole, so nothing is left to resolve; what is never imported need not be compiled.
+LOCKED := --no-deps --no-compile --require-hashes --requirement
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" $(UPGRADE)
 # The theme's notice about its successor is answered in mkdocs.yml.
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
@@ -53,11 +55,11 @@ $(VENV)/.created:
 	@touch $@
 
 $(VENV)/.locked: requirements/runtime.lock | $(VENV)/.created
-	$(INSTALL) --require-hashes --requirement $<
+	$(INSTALL) $(LOCKED) $<
 	@touch $@
 
 $(VENV)/.locked-dev: requirements/dev.lock | $(VENV)/.created
-	$(INSTALL) --require-hashes --requirement $<
+	$(INSTALL) $(LOCKED) $<
 	@touch $@
 
 $(VENV)/.installed: pyproject.toml $(VENV)/.locked

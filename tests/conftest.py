@@ -12,13 +12,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 from postgres_server import Server, started
 
-# A busy machine must not turn a slow example into a failure; in CI the examples are the same on every run.
+# A busy machine must not turn a slow example into a failure; in CI the examples are few and the same on every run.
+IN_CI = bool(os.environ.get("CI"))
 settings.register_profile(
     "evalr",
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
-    derandomize=bool(os.environ.get("CI")),
+    derandomize=IN_CI,
+    max_examples=50 if IN_CI else 100,
 )
 settings.load_profile("evalr")
 

@@ -207,7 +207,7 @@ options = st.fixed_dictionaries(
         "strict": st.booleans(),
     },
 )
-careful = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+careful = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")

@@ -127,7 +127,7 @@ def answer(found: Gathering) -> Impact:
     return answers_of(found, Nothing(), account, randomised=False)  # type: ignore[arg-type]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(logs(), st.data())
 def test_parts_in_any_order_add_up_to_the_whole(records: list[SessionRecord], data: Any) -> None:
     whole = answer(gathering(records)).to_dict()
@@ -138,7 +138,7 @@ def test_parts_in_any_order_add_up_to_the_whole(records: list[SessionRecord], da
     assert answer(parts).to_dict() == whole
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(logs())
 def test_sums_are_those_of_verdicts(records: list[SessionRecord]) -> None:
     found = answer(gathering(records))

@@ -161,7 +161,7 @@ class Chaos:
         return writer.rows
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32), compat=st.sampled_from([None, "reflexr"]), minutes=st.integers(0, 40))
 def test_both_ways_agree_on_logs_that_could_be(tmp_path: Path, seed: int, compat: str | None, minutes: int) -> None:
     path = tmp_path / "store.db"
@@ -172,7 +172,7 @@ def test_both_ways_agree_on_logs_that_could_be(tmp_path: Path, seed: int, compat
     assert found == expected
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32), minutes=st.integers(0, 40))
 def test_and_on_logs_that_could_not(tmp_path: Path, seed: int, minutes: int) -> None:
     path = tmp_path / "store.db"
