@@ -568,14 +568,16 @@ def test_a_killed_one_is_seen_at_once_and_goes_on_where_it_was(again: bool, jour
     killed = regeneration_status(journal)
     asked = len(bill.read_text().split())
     assert (killed.state, killed.ended_at, killed.rate) == ("interrupted", None, None)
-    assert 4 <= killed.done <= killed.calls <= asked < 40
+    assert 4 <= killed.done <= killed.calls < 40
+    assert killed.done <= asked < 40
+    assert killed.calls <= asked + 4  # a call is written down before it is made
     assert Child(journal, bill, 0.0, again=again).finish() == "finished 40 2"
     finished = regeneration_status(journal)
     assert (finished.state, finished.done, finished.attempts) == ("finished", 40, 2)
     counts = Counter(bill.read_text().split())
     assert len(counts) == 40
-    assert counts.total() <= 40 + 2 * 4  # those in flight, or on their way to the disk, at the kill
-    assert counts.total() == finished.calls
+    # Two times four: those in flight, or on their way to the disk, at the kill.
+    assert counts.total() <= finished.calls <= 40 + 2 * 4
 
 
 @pytest.mark.parametrize("again", [False, True])
