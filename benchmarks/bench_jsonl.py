@@ -131,6 +131,19 @@ def bulk_report(path: Path, processes: int = 1) -> str:
     return "; ".join(str(row.estimate) for row in bulk.report(path, now=NOW, processes=processes).rows)
 
 
+def text(path: Path) -> str:
+    from evalr import bulk
+
+    return f"{len(bulk.report(path, now=NOW).text()):,} characters"
+
+
+def page(path: Path) -> str:
+    from evalr import bulk
+
+    found = bulk.report(path, now=NOW, details=True)
+    return f"{len(found.text()):,} characters, and a page of {len(found.to_html().encode()) / 1e6:.2f} MB"
+
+
 class Job(NamedTuple):
     title: str
     run: Callable[[Path], str]
@@ -144,6 +157,8 @@ JOBS = {
     "all": Job("read, every measure that applies", all_measures),
     "tallies": Job("evalr.bulk, every measure, into tallies", into_tallies),
     "bulk": Job("evalr.bulk, every measure", bulk_report),
+    "text": Job("evalr.bulk, a report as text", text),
+    "page": Job("evalr.bulk, the same and a page", page),
     "two_tallies": Job("evalr.bulk with two processes, into tallies", partial(into_tallies, processes=2), 2),
     "two": Job("evalr.bulk with two processes", partial(bulk_report, processes=2), 2),
 }

@@ -162,7 +162,13 @@ def _counter(track: Track) -> _Counter | None:
     """What counts runs for a measure; None where it must be asked for its verdicts one by one."""
     lane, columns = track.computed, track.computed.columns()
     is_own = track.measure.evaluator is measure.evaluator and track.measure.input is RuleRun
-    if not is_own or columns is None or not (lane.by is None or lane.by in _GROUP_OF) or lane.cluster is not None:
+    if (
+        not is_own
+        or columns is None
+        or lane.details
+        or not (lane.by is None or lane.by in _GROUP_OF)
+        or lane.cluster is not None
+    ):
         return None
     alike: dict[Any, Any] = {}
     for summary in lane.summaries:

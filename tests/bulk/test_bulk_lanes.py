@@ -40,7 +40,7 @@ BEGIN = datetime(2026, 9, 10, 8, tzinfo=UTC)
 # Lines, of all that a log may hold
 # ---------------------------------------------------------------------------------------------------------------------
 
-minutes = st.sampled_from([0, 0, 1, 30, 59, 60, 61, 120, 200, 239, 240, 241, 300])
+minutes = st.sampled_from([-500, -470, 0, 0, 1, 30, 59, 60, 61, 120, 200, 239, 240, 241, 300])
 
 
 def spelled(minute: int, spelling: str) -> Any:
@@ -205,6 +205,7 @@ options = st.fixed_dictionaries(
         "until": st.sampled_from([None, BEGIN + timedelta(minutes=121)]),
         "window": st.sampled_from([timedelta(minutes=1), timedelta(hours=1)]),
         "strict": st.booleans(),
+        "details": st.booleans(),
     },
 )
 careful = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
@@ -223,6 +224,7 @@ def test_a_report_is_the_same(folder: Path, text: bytes, asked: dict[str, Any], 
     path.write_bytes(text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fast_path, "CHUNK", chunk)
+        patch.setattr(fast_path, "CHUNK_OF_DETAILS", chunk)
         fast = outcome(lambda: bulk.report(path, now=NOW, kind="jsonl", **asked))
     assert fast == outcome(lambda: evalr.report(path, now=NOW, kind="jsonl", **asked))
 

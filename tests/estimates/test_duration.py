@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from random import Random
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalr.errors import InputError
+from evalr.estimates.along import total
 from evalr.estimates.duration import COMPETING, EVENT, OPEN, Incidence, Quantile, curve, incidence, quantile
 from evalr.estimates.rate import rate_interval
 from evalr.tallies.moments import Moments
@@ -406,6 +408,29 @@ def test_identical_times_have_no_interval() -> None:
 
 
 # --- curves and refusals
+
+
+@pytest.mark.parametrize("clusters", [2, 5, 30])
+def test_limits_along_a_curve_are_those_at_each_of_its_times(clusters: int) -> None:
+    random = np.random.default_rng(clusters)
+    after = np.round(random.exponential(5, 200), 1)
+    end = random.choice([OPEN, EVENT, COMPETING], 200, p=[0.3, 0.5, 0.2]).astype(np.int8)
+    cluster = random.integers(0, clusters, 200).astype(np.int32)
+    drawn = curve(after, end, cluster, points=40)
+    assert len(drawn.times) == 40
+    for time, share, low, high in zip(drawn.times, drawn.shares, drawn.lows, drawn.highs, strict=True):
+        found = incidence(after, end, cluster, at=time)
+        assert (share, low, high) == pytest.approx((found.value, *found.interval[:2]), rel=1e-9)
+    order = random.permutation(200)
+    renumbered = random.permutation(clusters).astype(np.int32)[cluster]
+    assert curve(after[order], end[order], renumbered[order], points=40) == drawn
+
+
+@given(st.lists(st.floats(-1e6, 1e6), max_size=50), st.randoms())
+def test_a_total_is_the_exact_sum_in_any_order(values: list[float], chosen: Random) -> None:
+    shuffled = chosen.sample(values, len(values))
+    assert total(np.array(values)) == total(np.array(shuffled))
+    assert total(np.array(values)) == pytest.approx(math.fsum(values), rel=1e-12, abs=1e-12)
 
 
 @given(row_lists, st.booleans())

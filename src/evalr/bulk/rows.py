@@ -7,7 +7,8 @@ reader or a summary does not take.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from itertools import chain, repeat
 from operator import itemgetter, sub
@@ -22,6 +23,7 @@ from evalr.logs.seen import Seen
 from evalr.measures.measure import Measure
 from evalr.measures.rows import ROW_FORMS, RowForm, RowReader
 from evalr.quoting import quoted
+from evalr.reports.details import BY_DAY_AND_ARM
 from evalr.reports.lane import Grouped
 from evalr.reports.reading import Progress, Reading, Track, share_read
 from evalr.summaries import Key
@@ -32,8 +34,14 @@ from evalr.tallies.numbering import Clusters, Numbering
 CHUNK = 512
 """Rows that are counted at once: so many that it costs little, and so few that they stay in the processor's cache."""
 
+CHUNK_OF_DETAILS = 1 << 13
+"""The same where they are also counted by day and arm: so many that few of each day's are counted alone."""
+
 LONG = 1 << 14
 """Bytes. After a longer line what was taken is counted at once, so that few such lines are held."""
+
+MOST_HELD = 1 << 23
+"""Bytes of lines that are held before what was taken is counted."""
 
 _SHARED_KEYS = ("user", "session", "arm", "kind")
 """Keys that parts have from their whole, or that are the same for all of them."""
@@ -44,6 +52,9 @@ _Place: TypeAlias = tuple[int, Grouped | None]
 T = TypeVar("T")
 
 _time_of = itemgetter("at")
+
+_UTC = TypeAdapter(datetime).validate_json('"2026-01-01T00:00:00Z"').tzinfo
+"""The zone of a validated time in UTC."""
 
 
 def row_pass(reading: Reading, log: Log, seen: Seen, numbering: Numbering, progress: Progress | None) -> RowPass | None:
@@ -90,10 +101,15 @@ class _RowTrack:
         measure, evaluator, lane = track.measure, track.evaluator, track.computed
         assert evaluator is not None
         self.track, self._columns = track, columns
-        self.read = rows(columns, **track.settings)
+        self.has_parts = measure.split is not None
+        self.details = lane.details
+        self.began: list[datetime] = []
+        """With details and parts: when the part of each verdict began."""
+        self.read = rows(
+            columns, **track.settings, **({"began": self.began} if lane.details and self.has_parts else {})
+        )
         self.marker = None if measure.marker is None else measure.marker.seen_in_row
         """None once it was seen."""
-        self.has_parts = measure.split is not None
         self.begin = 0
         """The first of the rows since the last flush that it has not counted."""
         self.ends: list[int] = []
@@ -102,6 +118,10 @@ class _RowTrack:
         """One of the columns: its length is how many verdicts there are."""
         self.placed: list[_Place] = []
         """Where each row counts, if that is not as it is by default."""
+        self.dated: list[tuple[datetime | None, datetime | None, str | None]] = []
+        """With details: when each row began, or between which times its parts did; and its arm."""
+        self._day_of = BY_DAY_AND_ARM.namer(_UTC)
+        """Of a time and an arm, what `BY_DAY_AND_ARM` has."""
         self.by_default = lane.by is None and lane.cluster is None
         self._kind = measure.input.kind
         self._version = (evaluator.name, evaluator.version)
@@ -134,8 +154,26 @@ class _RowTrack:
             numbers = _repeated(numbers, sizes)
             groups = groups and _repeated(groups, sizes)
         if numbers:
-            self.track.computed.put_batch(self._columns, Clusters(numbers, numbering), groups, self._version)
+            days = self._days() if self.details else None
+            self.track.computed.put_batch(self._columns, Clusters(numbers, numbering), groups, self._version, days)
         self.track.inputs += rows
+
+    def _days(self) -> dict[str, list[int]]:
+        """Where the verdicts of each day and arm are."""
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        day_of, begin = self._day_of, 0
+        ends = self.ends if self.has_parts else range(1, len(self.dated) + 1)
+        for (first, last, arm), end in zip(self.dated, ends, strict=True):
+            if begin == end:
+                continue
+            day = day_of(first, arm)
+            if last is first or day == day_of(last, arm):
+                found[day].extend(range(begin, end))
+            else:
+                for place in range(begin, end):
+                    found[day_of(self.began[place], arm)].append(place)
+            begin = end
+        return found
 
     def undo(self, rows: int) -> None:
         """Forget what was found after the first rows of those that are not counted."""
@@ -145,6 +183,8 @@ class _RowTrack:
         for columns in self._columns:
             cut(columns, size)
         del self.placed[rows:]
+        del self.dated[rows:]
+        del self.began[size:]
 
     def clear(self, rows: int) -> None:
         """Forget all that was found; the next row is that after `rows` since the last flush."""
@@ -152,10 +192,12 @@ class _RowTrack:
             cut(columns, 0)
         self.ends.clear()
         self.placed.clear()
+        self.dated.clear()
+        self.began.clear()
         self.begin = rows
 
 
-def _repeated(values: Sequence[T], times: Sequence[int]) -> list[T]:
+def _repeated(values: Sequence[T], times: Iterable[int]) -> list[T]:
     return list(chain.from_iterable(map(repeat, values, times)))
 
 
@@ -186,12 +228,14 @@ class RowPass:
         self._now: datetime = TypeAdapter(datetime).validate_json(f'"{reading.now.isoformat()}"')
         self._all_times = reading.since is None and reading.until is None
         self._tracks = list(by_row)
+        self._chunk = CHUNK_OF_DETAILS if any(each.details for each in by_row) else CHUNK
         self._numbering = numbering
         self._number_of = numbering.numbers.get
         self._others = self._part_of_reading(others) if others else None
         # Of each row since the last flush. Here and in the tracks, a row leaves nothing behind that Python's collector
         # of cycles follows: its rounds would cost more than all the rest.
         self._lines: list[bytes] = []
+        self._held = 0
         self._users: list[int] = []
         """Their numbers; see `Numbering`."""
         self._owners: list[int] = []
@@ -225,7 +269,8 @@ class RowPass:
                 self._reading.left_out[reason] += 1
                 return True
         self._measure(line, row, at)
-        if len(self._lines) >= CHUNK or len(line) > LONG:
+        self._held += len(line)
+        if len(self._lines) >= self._chunk or len(line) > LONG or self._held > MOST_HELD:
             self.flush()
         return True
 
@@ -247,6 +292,7 @@ class RowPass:
         if self._others is not None:
             self._others.read_in_period(self._input(line), whole=True)
         whole_row, events = row, row[self._events]
+        span = (events[0]["at"], events[-1]["at"]) if events else (at, at)
         if events and events[-1]["at"] > now:
             row = {**row, self._events: [event for event in events if event["at"] <= now]}
         for each in self._tracks:
@@ -256,6 +302,8 @@ class RowPass:
                 each.read(row, now)
                 if not each.by_default:
                     each.placed.append(each.place(self._about(row, at), self._numbering))
+                if each.details:
+                    each.dated.append((*(span if each.has_parts else (at, at)), row.get("arm")))
             except Exception:  # noqa: BLE001  whatever it was, the object lane does with it what it does
                 self._ask_instead(each)
             else:
@@ -308,6 +356,7 @@ class RowPass:
             reading.first, reading.last = min(times), max(times)
         for of_each_row in (self._lines, self._users, self._owners, self._times):
             of_each_row.clear()
+        self._held = 0
         if self._progress is not None:
             self._progress(self._log.records, share_read(self._log))
 

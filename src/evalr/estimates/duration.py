@@ -12,10 +12,11 @@ counts, a row's influence depends on its duration and end alone, and sums over r
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from evalr.errors import InputError
+from evalr.estimates.along import Steps, influences_along, total
 from evalr.estimates.interval import (
     ALL_ALIKE,
     NOTHING_COUNTED,
@@ -249,7 +250,8 @@ def curve(
     table = _table(rows)
     size = len(table.times)
     chosen = np.unique(np.linspace(0, size - 1, min(points, size)).round().astype(np.int64)).tolist() if size else []
-    limits = [_limits(rows, table, k, float(table.times[k])) for k in chosen]
+    variances = _variances_along(rows, table, chosen)
+    limits = [_limits(rows, table, k, float(table.times[k]), next(variances, None)) for k in chosen]
     return Curve(
         [float(table.times[k]) for k in chosen],
         [float(table.share[k]) for k in chosen],
@@ -552,8 +554,11 @@ def _first_between(reached: Callable[[int], bool], no: int, yes: int) -> int:
     return yes
 
 
-def _limits(rows: _Rows, table: _Table, k: int, at: float) -> Interval:
-    """The limits of the share at the time `at`, up to which `k + 1` of the table's times lie."""
+def _limits(rows: _Rows, table: _Table, k: int, at: float, variances: tuple[float, float] | None = None) -> Interval:
+    """The limits of the share at the time `at`, up to which `k + 1` of the table's times lie.
+
+    `variances` are those of clusters, where they are known already.
+    """
     share = float(table.share[k]) if k >= 0 else 0.0
     if rows.cluster is not None and rows.clusters < 2:
         return no_interval(SINGLE_CLUSTER)
@@ -565,7 +570,7 @@ def _limits(rows: _Rows, table: _Table, k: int, at: float) -> Interval:
         quantile = normal_quantile(rows.level)
         method = "log-log-greenwood/1" if _alone(table, k) else "log-log-aalen-johansen/1"
     else:
-        variance, used = _clustered_variances(rows, rows.cluster, table.place, table, k)
+        variance, used = variances or _clustered_variances(rows, rows.cluster, table.place, table, k)
         quantile = t_quantile(rows.level, rows.clusters - 1)
         method = "log-log-padded-clustered/1"
     if variance * len(rows.after) <= _ROUNDING * spread:
@@ -635,8 +640,25 @@ def _clustered_variances(
     sums = _influences(rows, cluster, places, table, k)
     share, clusters = float(table.share[k]), rows.clusters
     moved = sums + (share - padded_share(share, clusters)) / len(rows.after) * rows.sizes
-    robust, around_padded = (math.fsum((each * each).tolist()) for each in (sums, moved))
+    robust, around_padded = (total(each * each) for each in (sums, moved))
     return robust * clusters / (clusters - 1), padded_variance(share, clusters, around_padded)
+
+
+def _variances_along(rows: _Rows, table: _Table, chosen: Sequence[int]) -> Iterator[tuple[float, float]]:
+    """The same at each of several times in order; of nothing where rows are no clusters, or are all of one."""
+    if rows.cluster is None or table.place is None or rows.clusters < 2:
+        return
+    steps = Steps(table.at_risk, table.events, table.ends, table.weight, table.share)
+    squared_sizes = float((rows.sizes.astype(float) ** 2).sum())
+    for k, sums in zip(
+        chosen, influences_along(steps, table.place, rows.end, rows.cluster, rows.sizes, chosen), strict=True
+    ):
+        share, clusters = float(table.share[k]), rows.clusters
+        moved = (share - padded_share(share, clusters)) / len(rows.after)
+        robust = total(sums * sums)
+        around_padded = robust + 2 * moved * total(sums * rows.sizes) + moved * moved * squared_sizes
+        padded = padded_variance(share, clusters, around_padded) if 0 < share < 1 else 0.0
+        yield robust * clusters / (clusters - 1), padded
 
 
 def _influences(

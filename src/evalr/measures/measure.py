@@ -101,7 +101,9 @@ class Measure:
         by: what a report groups it by where nobody asks for another grouping, such as the rule of each run.
         rows: the fast way, for `evalr.bulk`: given columns for each tally of the summaries (those that read alike share
             one) and the settings as keywords, what adds to them, row by row, what the summaries count of what the
-            evaluator says. Where it raises, the evaluator is asked. See `evalr.measures.rows`.
+            evaluator says. Where it raises, the evaluator is asked. With `split` it may be given `began` as well: a
+            list, to which it adds when the part of each verdict began, between the row's first event and its last. See
+            `evalr.measures.rows`.
         part_attributes: with `split` and `rows`: the attributes that parts have beside those of the whole. Parts have
             the whole's user, arm, `read_at` and weight.
     """

@@ -61,14 +61,17 @@ typical_wait = replace(back_within, name="waits_median", within=None, title="typ
 """The time by which the person had come back after half of all waits."""
 
 
-def _rows(columns: tuple[Times], *, window: timedelta) -> RowReader:
+def _rows(columns: tuple[Times], *, window: timedelta, began: list[datetime] | None = None) -> RowReader:
     """What `Session.waits` and `measure_wait` say, in the columns of `back_within`."""
     (times,) = columns
     add_after, add_end = times.after.append, times.end.append
+    add_began = None if began is None else began.append
 
     def put(since: datetime, until: datetime, end: str | None) -> None:
         add_after((until - since).total_seconds())
         add_end(end)
+        if add_began is not None:
+            add_began(since)
 
     def put_all(proposals: OpenSince | None, last_word: ActivityRow | None, until: datetime, end: str | None) -> None:
         if proposals is not None:
@@ -98,6 +101,8 @@ def _rows(columns: tuple[Times], *, window: timedelta) -> RowReader:
                 # As `put`, without its call: most waits end here.
                 add_after((activity["at"] - last_word["at"]).total_seconds())
                 add_end("returned")
+                if add_began is not None:
+                    add_began(last_word["at"])
                 last_word = None
         put_all(proposals, last_word, now, None)
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from evalr.errors import EvalrError, error_words
 from evalr.estimates.buckets import TimeBucket
-from evalr.estimates.estimate import Groups, Trend
+from evalr.estimates.estimate import Estimate, Groups, Trend
 from evalr.estimates.lift import Lift
 from evalr.estimates.survival import SurvivalCurve
 from evalr.estimates.trends import Trends
 from evalr.summaries import Key, Summary, TimeTo
-from evalr.summaries.over_time import OverTime, fitting_bucket, of_buckets, of_groups, trends_of
+from evalr.summaries.over_time import OverTime, fitting_bucket, of_buckets, of_groups, split_name, trends_of
 from evalr.tallies.tally import Tally
 
 BY_DAY_AND_ARM = OverTime(TimeBucket("day"), "arm")
@@ -53,16 +54,36 @@ class Details:
         }
 
 
+class Regrouped:
+    """What was counted by day and arm, by other groups: made once for all summaries that read alike, as it is asked."""
+
+    def __init__(self, by_day_and_arm: Tally[Any]) -> None:
+        self.by_day_and_arm = by_day_and_arm
+        self.bucket = fitting_bucket(by_day_and_arm)
+        self.has_arms = any(split_name(name)[1] is not None for name in by_day_and_arm.entries)
+
+    @cached_property
+    def by_bucket(self) -> Tally[Any]:
+        """By days, weeks or months."""
+        return of_buckets(self.by_day_and_arm, TimeBucket(self.bucket or "day"))
+
+    @cached_property
+    def by_arm(self) -> Tally[Any]:
+        """By arm."""
+        return of_groups(self.by_day_and_arm, "arm")
+
+
 def details_of(
     summary: Summary[Any],
     whole: Tally[Any],
-    by_day_and_arm: Tally[Any],
+    regrouped: Regrouped,
+    estimate: Estimate,
     *,
     cluster: Key | None,
     level: float,
     randomised: bool,
 ) -> Details:
-    """The details of a summary, from its tallies. What cannot be told is missing, and stops nothing else."""
+    """The details of a summary, from its tallies and what they came to. What cannot be told stops nothing else."""
     missing: list[tuple[str, str]] = []
 
     def tried(name: str, make: Any) -> Any:
@@ -74,19 +95,18 @@ def details_of(
             missing.append((name, error_words(error)))
         return None
 
-    bucket = fitting_bucket(by_day_and_arm)
-    by_arm = of_groups(by_day_and_arm, "arm")
-    names = by_arm.named_groups()
+    bucket, by_day_and_arm = regrouped.bucket, regrouped.by_day_and_arm
     trend = trends = arms = lift = curve = None
     if bucket is None:
         missing.append(("trend", "all that has a time is of one day" if by_day_and_arm.entries else "nothing was read"))
     else:
-        over_time = TimeBucket(bucket)
-        tally = of_buckets(by_day_and_arm, over_time)
-        trend = tried("trend", lambda: summary.trend(tally, bucket, tz=over_time.tz, cluster=cluster, level=level))
-    if not names:
+        tally, tz = regrouped.by_bucket, TimeBucket(bucket).tz
+        trend = tried("trend", lambda: summary.trend(tally, bucket, tz=tz, cluster=cluster, level=level))
+    if not regrouped.has_arms:
         missing.append(("arms", "nothing that was read has an arm"))
     else:
+        by_arm = regrouped.by_arm
+        names = by_arm.named_groups()
         arms = tried("arms", lambda: summary.by(by_arm, "arm", cluster=cluster, level=level))
         if bucket is not None:
             trends = tried("arm trends", lambda: trends_of(summary, by_day_and_arm, bucket, "arm", level=level))
@@ -99,5 +119,6 @@ def details_of(
         else:
             missing.append(("lift", "no arms named treatment and control (or holdout); two others can be compared"))
     if isinstance(summary, TimeTo) and whole.entries:
-        curve = tried("curve", lambda: summary.curve(whole, cluster=cluster, level=level, points=CURVE_POINTS))
+        entry, terms = whole.entries[None], summary._terms(whole, level, False)
+        curve = tried("curve", lambda: summary._curve(entry, terms, CURVE_POINTS, estimate))
     return Details(trend=trend, arms=arms, trends=trends, lift=lift, curve=curve, missing=tuple(missing))

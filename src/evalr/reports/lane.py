@@ -11,7 +11,7 @@ from evalr.estimates.buckets import TimeBucket
 from evalr.estimates.estimate import Estimate, Groups
 from evalr.estimates.lift import Lift
 from evalr.measures.measure import Measure
-from evalr.reports.details import BY_DAY_AND_ARM, Details, details_of
+from evalr.reports.details import BY_DAY_AND_ARM, Details, Regrouped, details_of
 from evalr.reports.ranking import Ranked, Ranks
 from evalr.summaries import Key, Summary
 from evalr.summaries.columns import Columns, chosen
@@ -110,6 +110,7 @@ class Lane:
         self._of_tallies = [
             (summary, self._tallies[reads, None], self._tallies[reads, by]) for reads, summary in alike.items()
         ]
+        self._by_day = [self._tallies[reads, BY_DAY_AND_ARM] for reads in alike] if details else []
 
     def _collect(self, summary: Summary[Any], by: Key | None) -> None:
         if (summary.reads(), by) not in self._tallies:
@@ -135,10 +136,8 @@ class Lane:
 
     def columns(self) -> tuple[Columns, ...] | None:
         """Empty columns for each tally of the summaries, in order; None where results must be put one by one."""
-        found = [summary.columns() for summary, _, _ in self._of_tallies]
-        return (
-            None if self.details or self._ranks or None in found else tuple(each for each in found if each is not None)
-        )
+        found = [summary.columns() for summary, *_ in self._of_tallies]
+        return None if self._ranks or None in found else tuple(each for each in found if each is not None)
 
     def put_batch(
         self,
@@ -146,6 +145,7 @@ class Lane:
         clusters: Clusters,
         groups: Sequence[Grouped] | None,
         version: tuple[str, str],
+        days: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
         """Count many verdicts of one (evaluator, version) at once, without sampling weights.
 
@@ -154,6 +154,8 @@ class Lane:
             clusters: of each verdict.
             groups: of each verdict, where there is grouping.
             version: the evaluator's name and version.
+            days: with details, where in the columns the verdicts of each day and arm are, as `BY_DAY_AND_ARM` names
+                them.
 
         Raises:
             Exception: of any kind, where a summary does not take them. Nothing has been counted then.
@@ -162,6 +164,10 @@ class Lane:
             groups = groups or ()
             members = _members(groups)
             counts = []
+            for name, of_day in (days or {}).items():
+                own = clusters.at(of_day)
+                for (summary, *_), by_day, column in zip(self._of_tallies, self._by_day, columns, strict=True):
+                    counts.append(summary.batch(by_day, name, chosen(column, of_day), own, version))
             for (summary, whole, grouped), column in zip(self._of_tallies, columns, strict=True):
                 counts.append(summary.batch(whole, None, column, clusters, version))
                 for group, places in members.items():
@@ -209,7 +215,9 @@ class Lane:
 
     def __getstate__(self) -> dict[str, Any]:
         """What was counted, which is all that `merge` takes of another lane: measures have functions."""
-        return without(vars(self), "measure", "summaries", "by", "cluster", "details", "_adds", "_of_tallies")
+        return without(
+            vars(self), "measure", "summaries", "by", "cluster", "details", "_adds", "_of_tallies", "_by_day"
+        )
 
     def rows(
         self, evaluator: str, level: float, arms: Arms | None = None, *, randomised: bool = False
@@ -221,16 +229,18 @@ class Lane:
                 self._compared(row, summary, level, arms) for row, summary in zip(rows, self.summaries, strict=True)
             ]
         if self.details and self.broken is None:
-            rows = [
-                replace(row, details=self._details(summary, level, randomised))
-                for row, summary in zip(rows, self.summaries, strict=True)
-            ]
+            rows = self._detailed(rows, level, randomised)
         return tuple(rows)
 
-    def _details(self, summary: Summary[Any], level: float, randomised: bool) -> Details:
-        reads = summary.reads()
-        tallies = self._tallies[reads, None], self._tallies[reads, BY_DAY_AND_ARM]
-        return details_of(summary, *tallies, cluster=self.cluster, level=level, randomised=randomised)
+    def _detailed(self, rows: Sequence[Row], level: float, randomised: bool) -> list[Row]:
+        regrouped = {reads: Regrouped(tally) for (reads, key), tally in self._tallies.items() if key == BY_DAY_AND_ARM}
+        terms: dict[str, Any] = {"cluster": self.cluster, "level": level, "randomised": randomised}
+        found = []
+        for row, summary in zip(rows, self.summaries, strict=True):
+            reads = summary.reads()
+            details = details_of(summary, self._tallies[reads, None], regrouped[reads], row.estimate, **terms)
+            found.append(replace(row, details=details))
+        return found
 
     def rankings(self) -> tuple[Ranked, ...]:
         """The measure's rankings in which any group has a part; none where the lane broke."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any
 
-from evalr.estimates.buckets import Bucket, TimeBucket, buckets_between
+from evalr.estimates.buckets import Bucket, TimeBucket, bucket_of, bucket_words, buckets_between, zone
 from evalr.estimates.estimate import Trend
 from evalr.estimates.trends import Trends
 from evalr.inputs import About
@@ -31,7 +31,33 @@ class OverTime:
     def __call__(self, about: About) -> list[str]:
         """The bucket and the group as one text each; `split_name` takes them apart."""
         at = self.bucket(about) or ""
-        return [f"{at}\n" if group is None else f"{at}\n={group}" for group in group_reader(self.by)(about)]
+        return [_name(at, group) for group in group_reader(self.by)(about)]
+
+    def namer(self, own: tzinfo | None = None) -> Callable[[datetime | None, str | None], str]:
+        """What gives the same text from the time and the group that a result has, and keeps those that it gave.
+
+        Args:
+            own: the time zone that most times have, and whose days are those of the bucket's zone: it is faster then.
+        """
+        names: dict[str | None, dict[int | date | None, str]] = {}
+        bucket, tz = self.bucket.bucket, zone(self.bucket.tz)
+        by_day = bucket == "day"
+
+        def name(at: datetime | None, group: str | None) -> str:
+            start: int | date | None = None
+            if at is not None:
+                start = at.toordinal() if by_day and at.tzinfo is own else bucket_of(at, bucket, tz)
+            try:
+                return names[group][start]
+            except KeyError:
+                words = "" if at is None else bucket_words(bucket_of(at, bucket, tz), bucket)
+                return names.setdefault(group, {}).setdefault(start, _name(words, group))
+
+        return name
+
+
+def _name(at: str, group: str | None) -> str:
+    return f"{at}\n" if group is None else f"{at}\n={group}"
 
 
 def split_name(name: str | None) -> tuple[str | None, str | None]:
@@ -43,7 +69,7 @@ def split_name(name: str | None) -> tuple[str | None, str | None]:
 def regrouped(tally: Tally[Any], group_of: Callable[[str | None], str | None], by: Key | None) -> Tally[Any]:
     """The tally by other groups, of which each holds whole groups of this one."""
     found: Tally[Any] = Tally(tally.reads, by=fingerprint(by), cluster=tally.cluster)
-    found.overlap = tally.overlap
+    found.overlap, found.numbering = tally.overlap, tally.numbering
     for name, entry in tally.entries.items():
         found.entry(group_of(name), entry.cells.empty).merge(entry)
     return found
@@ -100,5 +126,6 @@ def trends_of(
 
 def _part(tally: Tally[Any], names: dict[str | None, str | None]) -> Tally[Any]:
     part: Tally[Any] = Tally(tally.reads, by=tally.by, cluster=tally.cluster)
+    part.numbering = tally.numbering
     part.entries = {name: tally.entries[name] for name in names}
     return part

@@ -137,10 +137,11 @@ class TimeTo(Summary[V]):
         tally = summary._tallied(results, None, cluster, duplicates)
         return summary._curve(summary._entry(tally, None), summary._terms(tally, level, mix_versions), points)
 
-    def _curve(self, entry: Entry[Any], terms: Terms, points: int) -> SurvivalCurve:
+    def _curve(self, entry: Entry[Any], terms: Terms, points: int, estimate: Estimate | None = None) -> SurvivalCurve:
+        """The course; `estimate` is the summary's own of the same, where that is known already."""
         from evalr.estimates.survival import survival_curve
 
-        durations, estimate = _durations(entry), self._estimate(entry, terms)
+        durations, estimate = _durations(entry), estimate or self._estimate(entry, terms)
         return survival_curve(
             durations,
             open=self.open,

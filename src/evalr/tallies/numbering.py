@@ -85,6 +85,11 @@ class Clusters(NamedTuple):
     numbers: Sequence[int]
     numbering: Numbering
 
+    def at(self, places: Sequence[int]) -> Clusters:
+        """Those of the rows at some places."""
+        numbers = self.numbers
+        return Clusters([numbers[place] for place in places], self.numbering)
+
     def numbers_in(self, numbering: Numbering) -> Sequence[int]:
         """The same by other numbers; clusters that are new get one."""
         if numbering is self.numbering:

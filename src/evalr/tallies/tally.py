@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, Generic, Protocol, TypeVar
 
 from evalr.errors import InputError
+from evalr.tallies.durations import Durations
 from evalr.tallies.moments import Exact
 from evalr.tallies.numbering import Numbering
 
@@ -80,7 +81,7 @@ class Tally(Generic[C]):
         reads: what is counted (`Summary.reads`); `by` and `cluster` how, as keys or, for functions, their fingerprints.
         entries: by group.
         overlap: whether a result was in several groups.
-        numbering: of its clusters where it is not grouped; several tallies may share one.
+        numbering: of its clusters where it is not grouped, or has rows of durations; several tallies may share one.
     """
 
     __slots__ = ("by", "cluster", "entries", "numbering", "overlap", "reads")
@@ -98,7 +99,8 @@ class Tally(Generic[C]):
         found = self.entries.get(group)
         if found is None:
             found = self.entries[group] = Entry(cells())
-            if self.by is None:  # many groups would each have room for all clusters
+            # Of sums by cluster, many groups would each have room for all clusters; rows with their clusters have none.
+            if self.by is None or isinstance(found.cells, Durations):
                 found.cells.share(self.numbering)
         return found
 
