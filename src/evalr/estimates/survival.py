@@ -49,6 +49,7 @@ class SurvivalCurve(Plotted):
         level: of the intervals.
         unit: of the times.
         left_out: results that were not counted, by reason.
+        called: what a share is of, where neither "by then" nor "not yet" says it.
     """
 
     name: str
@@ -70,11 +71,12 @@ class SurvivalCurve(Plotted):
     level: float = 0.95
     unit: Unit = "seconds"
     left_out: Mapping[str, int] = field(default_factory=dict)
+    called: str | None = None
 
     @property
     def says(self) -> str:
         """What a share is of."""
-        return "not yet" if self.open else "by then"
+        return self.called or ("not yet" if self.open else "by then")
 
     def share_at(self, time: float) -> float:
         """The share at a time."""
@@ -85,7 +87,7 @@ class SurvivalCurve(Plotted):
         """`970 waits of 136 sessions, 41 pending`."""
         by = " and ".join(count_words(count, safe_text(noun)) for noun, count in self.clustered_by.items() if count)
         words = count_words(self.n, safe_text(self.noun)) + (f" of {by}" if by else "")
-        for key, state in (("ended_otherwise", "ended otherwise"), ("censored", "still open")):
+        for key, state in (("ended_otherwise", "ended otherwise"), ("censored", self.called or "still open")):
             if self.counts.get(key):
                 words += f", {self.counts[key]:,} {state}"
         return words

@@ -20,6 +20,7 @@ from evalr.errors import InputError, LogError
 from evalr.estimates.words import count_words
 from evalr.input_fields import Attributes
 from evalr.inputs import History, Revision, Role, StoredRevision, utc_now
+from evalr.logs.further import Further, ReportTerms
 from evalr.logs.git.agents import NO_AUTHOR, load_agents
 from evalr.logs.git.attributes import Said, kinds_by_attribute
 from evalr.logs.git.blobs import LARGEST, Blobs
@@ -29,6 +30,7 @@ from evalr.logs.git.kinds import kind_by_text, kinds_by_name
 from evalr.logs.git.lines import Line, lines, link, times_in_order
 from evalr.logs.git.reformatting import IGNORE_LIST, listed, only_reformats, sample
 from evalr.logs.git.repository import Repository, find_places
+from evalr.logs.git.section import Lines
 from evalr.logs.log import Item, Log
 from evalr.quoting import quoted
 
@@ -89,7 +91,22 @@ class GitReader:
         if not isinstance(agents, str | PathLike | None):
             raise InputError(f"agents={agents!r} must be the path of a file")
         items = partial(_items, path, time, rev, agents)
-        return Log(str(path), self.name, items, strict=strict, cluster="path", holds_results=False)
+        return GitLog(str(path), self.name, items, strict=strict, cluster="path", holds_results=False)
+
+
+@dataclass
+class GitLog(Log):
+    """A repository as a log, which adds a section on agents' lines where a page is asked for."""
+
+    lines: Lines | None = field(default=None, init=False, repr=False)
+
+    def prepare(self, terms: ReportTerms) -> None:
+        """See `Log.prepare`."""
+        self.lines = Lines(terms) if terms.details else None
+
+    def further(self) -> Sequence[Further]:
+        """See `Log.further`."""
+        return () if self.lines is None else self.lines.section()
 
 
 reader = GitReader()
@@ -110,7 +127,11 @@ def _items(path: Path, time: TimeOf, rev: str, agents: str | PathLike[str] | Non
     walk.stop_at_missing_texts(blobs)
     walk.stop_at_reformatting(blobs)
     walk.see_merges(repository, commits.merges)
-    yield from _histories(walk, _attributes(repository, walk, log), blobs, log)
+    lines = log.lines if isinstance(log, GitLog) else None
+    for history in _histories(walk, _attributes(repository, walk, log), blobs, log):
+        if lines is not None:
+            lines.add(history)
+        yield history
 
 
 def _take_note(commits: Commits, log: Log) -> None:

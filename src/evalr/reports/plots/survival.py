@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalr.estimates.survival import SurvivalCurve
-from evalr.estimates.words import window_words
+from evalr.estimates.words import duration_words
 from evalr.reports.plots.looks import BLUE, INK, SOFT
 from evalr.reports.plots.scales import scale_of
 
@@ -96,13 +96,11 @@ def survival_figure(curve: SurvivalCurve, *, width: int | None = None) -> tuple[
     for layer in layers:
         layer["encoding"] = {**layer["encoding"], "x": top_x}
     top = {"width": width, "height": HEIGHT, "data": {"values": values}, "layer": layers}
-    notes = [f"of {curve.counted_words()}; a mark is where waiting was cut off"] if marks else [curve.counted_words()]
+    notes = [f"of {curve.counted_words()}; a mark is where the log ended for some"] if marks else [curve.counted_words()]
     if curve.longest > curve.until:
         notes.append(f"drawn up to {_words(curve.until, curve.unit)}; {curve.waiting[-1][1]:,} lasted as long")
     return {"vconcat": [top, bottom], "spacing": 4}, notes
 
 
 def _words(time: float, unit: str) -> str:
-    from datetime import timedelta
-
-    return window_words(timedelta(seconds=round(time))) if unit == "seconds" else f"{time:g} {unit}"
+    return duration_words(time) if unit == "seconds" else f"{time:g} {unit}"
