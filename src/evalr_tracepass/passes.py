@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -12,6 +13,7 @@ from evalr.background import run_sync
 from evalr.errors import InputError
 from evalr.inputs import Now, Transcript, utc_now
 from evalr_tracepass.alerts import Alert, alerts_of
+from evalr_tracepass.claiming import Check, claimed
 from evalr_tracepass.planning import Plan, plan
 from evalr_tracepass.records import INPUT_TOO_LONG, Account, Pass, PlanEstimate, Rerun
 from evalr_tracepass.running import Run
@@ -32,8 +34,8 @@ class Passes:
 
     Whatever ends a pass early (an error, a cut connection, a killed process) leaves it as far as it had come: `resume`
     goes on from there. Rows are sent under a key that stands for them, so that a batch that was taken before a crash is
-    not paid for again; classifiers of this process read at most one batch again. Texts are kept nowhere: what has not
-    been sent yet is made again from the traces.
+    not paid for again; classifiers of this process read at most one batch again, and of two processes that run one
+    pass, one reads. Texts are kept nowhere: what has not been sent yet is made again from the traces.
 
     Attributes:
         account: whose.
@@ -47,6 +49,7 @@ class Passes:
         progress: given the pass whenever it has come further.
         poll: seconds between two questions, at least; a service that says how long is asked no sooner.
         patience: seconds after which a pass that waits for a service is left running, for `sync`.
+        lease: seconds for which a process that was killed while its own classifiers read keeps others from going on.
         now: the clock.
         sleep: waits for so many seconds.
     """
@@ -61,11 +64,14 @@ class Passes:
     progress: Callable[[Pass], object] | None = None
     poll: float = 2.0
     patience: float = 3_600.0
+    lease: float = 10.0
     now: Now = utc_now
     sleep: Callable[[float], Awaitable[object]] = field(default=asyncio.sleep, repr=False)
 
     def __post_init__(self) -> None:
         self.account.checked()
+        if self.lease <= 0:
+            raise InputError(f"lease={self.lease!r} must be a positive number of seconds")
         if self.results is None and not all(hasattr(self.store, name) for name in ("write", "results", "finish")):
             raise InputError("this store keeps no results: pass one that does as results=")
 
@@ -127,8 +133,9 @@ class Passes:
             created_at=clock(self.now),
             rerun=rerun,
         )
-        await asyncio.to_thread(self.store.add_pass, self.account, found)
-        return await self._drive(self._run(found, made), traces)
+        async with self._claimed(found.id) as check:
+            await asyncio.to_thread(self.store.add_pass, self.account, found)
+            return await self._drive(self._run(found, made, check), traces)
 
     async def resume(self, pass_id: str, traces: Iterable[Transcript] | None = None) -> Pass:
         """Go on with a pass that was cut short. One that has ended stays as it is.
@@ -140,13 +147,14 @@ class Passes:
         Raises:
             InputError: rows are left to send, and there are no traces.
             TransportError: as `run`.
-            StoreError: there is no such pass of this account, or the store cannot be used.
+            StoreError: there is no such pass of this account, another process runs it, or the store cannot be used.
         """
-        found = await asyncio.to_thread(self.store.get_pass, self.account, pass_id)
-        run = self._run(found, self.plan_of(found))
-        if found.status in ENDED:
-            return await self._tell(found)
-        return await self._drive(run, traces)
+        async with self._claimed(pass_id) as check:
+            found = await asyncio.to_thread(self.store.get_pass, self.account, pass_id)
+            run = self._run(found, self.plan_of(found), check)
+            if found.status in ENDED:
+                return await self._tell(found)
+            return await self._drive(run, traces)
 
     async def sync(self, pass_id: str, *, give_up: bool = False) -> Pass:
         """Take what a service has for a pass by now, without waiting for more. Done twice, it changes nothing.
@@ -159,12 +167,14 @@ class Passes:
         Raises:
             TransportError: as `run`.
             InputError: rows are left to send: `resume` it with its traces.
-            StoreError: there is no such pass of this account, or the store cannot be used.
+            StoreError: there is no such pass of this account, another process runs it, or the store cannot be used.
         """
-        found = await asyncio.to_thread(self.store.get_pass, self.account, pass_id)
-        if found.status in ENDED:
-            return found
-        return await self._drive(self._run(found, self.plan_of(found)), None, wait=False, give_up=give_up)
+        async with self._claimed(pass_id) as check:
+            found = await asyncio.to_thread(self.store.get_pass, self.account, pass_id)
+            if found.status in ENDED:
+                return found
+            run = self._run(found, self.plan_of(found), check)
+            return await self._drive(run, None, wait=False, give_up=give_up)
 
     async def retry(self, pass_id: str, traces: Iterable[Transcript]) -> Pass:
         """Send the failed rows of a pass again, each to the models that failed on it, as a new batch of the same pass.
@@ -175,12 +185,16 @@ class Passes:
         Raises:
             InputError: the pass has not ended.
             TransportError: as `run`.
-            StoreError: there is no such pass of this account, or the store cannot be used.
+            StoreError: there is no such pass of this account, another process runs it, or the store cannot be used.
         """
+        async with self._claimed(pass_id) as check:
+            return await self._retried(pass_id, traces, check)
+
+    async def _retried(self, pass_id: str, traces: Iterable[Transcript], check: Check) -> Pass:
         found = await asyncio.to_thread(self.store.get_pass, self.account, pass_id)
         if found.status not in ENDED:
             raise InputError(f"pass {pass_id} has not ended: resume it first")
-        run = self._run(found, self.plan_of(found))
+        run = self._run(found, self.plan_of(found), check)
         models: dict[str, tuple[str, ...]] = {}
         attempt = 0
         for each in await asyncio.to_thread(
@@ -229,7 +243,16 @@ class Passes:
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
-    def _run(self, found: Pass, made: Plan) -> Run:
+    @asynccontextmanager
+    async def _claimed(self, pass_id: str) -> AsyncIterator[Check]:
+        """Who may have classifiers of its own process read: a service tells by its keys what it was sent before."""
+        if self.transport.durable:
+            yield lambda: None
+            return
+        async with claimed(self.store, self.account, pass_id, lease=self.lease) as check:
+            yield check
+
+    def _run(self, found: Pass, made: Plan, check: Check) -> Run:
         return Run(
             found,
             made,
@@ -237,6 +260,7 @@ class Passes:
             self.store,
             self.result_store,
             self.transport,
+            check=check,
             progress=self.progress,
             poll=self.poll,
             patience=self.patience,

@@ -49,6 +49,7 @@ class Run:
         results: ResultStore,
         transport: Transport,
         *,
+        check: Callable[[], None],
         progress: Callable[[Pass], object] | None,
         poll: float,
         patience: float,
@@ -61,6 +62,7 @@ class Run:
         self._store = store
         self._results = results
         self._transport = transport
+        self._check = check
         self._progress = progress
         self._poll = poll
         self._patience = patience
@@ -212,6 +214,7 @@ class Run:
         outcomes = {outcome.request_id: outcome async for outcome in connection.outcomes(state.batch_id)}
         for item in items:
             outcomes.setdefault(item.request_id, Outcome(item.request_id, "failed", error=NO_RESULT))
+        self._check()
         ended = batch._replace(status="ended", batch_id=state.batch_id, said=state.status)
         results, statuses = self._exploded(ended, items, outcomes)
         await self._call(self._results.write, results)

@@ -8,6 +8,7 @@ A package that adds a store subclasses them, and says how one is opened:
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -461,6 +462,22 @@ class PassStoreContract(_Contract):
             store.add_batch(MINE, _batch(0), [_item(0)])
             _refused(lambda: store.add_batch(MINE, _batch(0), [_item(1)]), "a second batch of one number")
             expect(store.items(MINE, "run-1") == [_item(0)], "the refused batch left rows")
+
+    def test_a_pass_is_claimed_by_one(self, tmp_path: Path) -> None:
+        """A claim keeps every other owner away, until it is given up or has lapsed; its owner makes it anew."""
+        with self._opened(tmp_path) as store, self._opened(tmp_path) as other:
+            expect(store.claim(MINE, "run-1", "one", 60), "nobody had it")
+            expect(store.claim(MINE, "run-1", "one", 60), "it was its own")
+            expect(not other.claim(COLLEAGUE, "run-1", "two", 60), "two have it")
+            for account in OTHERS:
+                expect(other.claim(account, "run-1", "two", 60), f"{account} has a pass of that id of its own")
+            other.release(COLLEAGUE, "run-1", "two")
+            expect(not other.claim(MINE, "run-1", "two", 60), "another gave it up")
+            store.release(MINE, "run-1", "one")
+            expect(other.claim(MINE, "run-1", "two", 0.05), "it was given up")
+            time.sleep(0.1)
+            expect(store.claim(MINE, "run-1", "one", 60), "it has lapsed")
+            expect(not other.claim(MINE, "run-1", "two", 60), "it was taken over")
 
     def test_rows_are_settled_and_sent_again(self, tmp_path: Path) -> None:
         """Sent again, a row belongs to the new batch, with the models that are to read it; its own are kept."""

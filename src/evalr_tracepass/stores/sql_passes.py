@@ -20,6 +20,9 @@ from evalr_tracepass.stores.store import Batch, ItemStatus, MonitorState
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
+_SQLITE_NOW = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+_POSTGRES_NOW = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)"
+
 _ITEM_COLUMNS = tuple(column.name for column in tables.items.columns)
 _SENT_AGAIN = (
     "ON CONFLICT (account_key, pass_id, request_id) DO UPDATE SET batch_number = excluded.batch_number, "
@@ -68,6 +71,24 @@ class SqlPasses:
         query = select(of).where(*_is(of, account)).order_by(of.c.created_at.desc(), of.c.id.desc()).limit(limit)
         with self._database.begin() as connection:
             return [_pass(found) for found in connection.execute(query)]
+
+    def claim(self, account: Account, pass_id: str, owner: str, seconds: float) -> bool:
+        """Claim a pass for so long, by the store's clock, or claim it anew; whether no other owner's claim stands."""
+        sqlite = self._database.is_sqlite
+        mark, now = ("?", _SQLITE_NOW) if sqlite else ("%s", _POSTGRES_NOW)
+        sql = (
+            f"INSERT INTO {tables.claims.name} AS held (account_key, pass_id, owner, until_ms) "
+            f"VALUES ({mark}, {mark}, {mark}, {now} + {mark}) "
+            "ON CONFLICT (account_key, pass_id) DO UPDATE SET owner = excluded.owner, until_ms = excluded.until_ms "
+            f"WHERE held.owner = excluded.owner OR held.until_ms <= {now}"
+        )
+        with self._database.begin() as connection:
+            values = (account_key(account), pass_id, owner, round(seconds * 1_000))
+            return connection.exec_driver_sql(sql, values).rowcount == 1
+
+    def release(self, account: Account, pass_id: str, owner: str) -> None:
+        """Give up a claim. Where it is another's by now, that stands."""
+        self._delete(tables.claims, account, pass_id=pass_id, owner=owner)
 
     # -- batches and rows ---------------------------------------------------------------------------------------------
 

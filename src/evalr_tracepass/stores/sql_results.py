@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Integer, Select, Table, and_, case, delete, exists, func, select
@@ -32,6 +32,9 @@ _TOGETHER = 5_000
 
 _FEW = 400
 """Values that one statement is given at most."""
+
+_LISTED = 2_000
+"""Conversations that are listed together."""
 
 _COLUMNS = tuple(column.name for column in tables.results.columns)
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -228,7 +231,6 @@ class SqlResults:
             ~_R.c.superseded,
             _R.c.created_at >= self._database.cutoff(),
         )
-        who = (_R.c.convo_id, _R.c.end_user_id)
         with self._database.begin() as connection:
             counted = connection.execute(select(_R.c.status, func.count()).where(*mine).group_by(_R.c.status)).all()
             by_status = {row[0]: row[1] for row in counted}
@@ -236,14 +238,16 @@ class SqlResults:
             read = select(_R.c.convo_id + "", _R.c.end_user_id).where(*mine, _R.c.status == "completed")
             count = select(func.count()).select_from(read.distinct().subquery())
             conversations = connection.execute(count).scalar_one()
-            firing = connection.execute(select(*who, _R.c.selected_labels).where(*mine, _R.c.fired)).all()
+            firing = select(_R.c.convo_id + "", _R.c.end_user_id).where(*mine, _R.c.fired).distinct().subquery()
+            flagged = connection.execute(select(func.count()).select_from(firing)).scalar_one()
+            labels = (func.json_array_length if self._database.is_sqlite else func.jsonb_array_length)(
+                _R.c.selected_labels
+            )
+            fired, selected = connection.execute(
+                select(func.count(), func.coalesce(func.sum(labels), 0)).where(*mine, _R.c.fired)
+            ).one()
         return Totals(
-            conversations,
-            len({(row.convo_id, row.end_user_id) for row in firing}),
-            len(firing),
-            sum(len(row.selected_labels) for row in firing),
-            by_status.get("completed", 0),
-            by_status.get("failed", 0),
+            conversations, flagged, fired, int(selected), by_status.get("completed", 0), by_status.get("failed", 0)
         )
 
     def answered(self, account: Account, convo_ids: Sequence[str]) -> set[AlreadyRead]:
@@ -268,46 +272,58 @@ class SqlResults:
         key = account_key(account)
         with self._database.begin() as connection:
             connection.execute(delete(_U).where(_U.c.account_key == key, _U.c.run_id == found.id))
-            rows = self._rollup(connection, key, found)
-            self._database.insert_rows(connection, _U.name, _names(_U), rows, "")
-            self._renew(connection, key, [row[2] for row in rows])
+            listed = self._rollup(connection, key, found)
+            while rows := list(islice(listed, _LISTED)):
+                self._database.insert_rows(connection, _U.name, _names(_U), rows, "")
+                self._renew(connection, key, [row[2] for row in rows])
 
-    def _rollup(self, connection: Connection, key: str, found: Pass) -> list[tuple[Any, ...]]:
-        """What each signal of a pass came to in each conversation."""
+    def _rollup(self, connection: Connection, key: str, found: Pass) -> Iterator[tuple[Any, ...]]:
+        """What each signal of a pass came to in each conversation: one conversation is held at a time."""
+        moment = self._database.moment
+        for (convo, user), sums in self._summed(connection, key, found):
+            whole = conversation_of(convo, user, sums)
+            passed_at, order_at = moment(found.created_at), moment(whole.last_at or found.created_at)
+            yield (key, found.id, convo, user, passed_at, order_at, whole.fired_count, _encode(_sums_json(sums)))
+
+    def _summed(
+        self, connection: Connection, key: str, found: Pass
+    ) -> Iterator[tuple[tuple[str, str], dict[str, SignalSum]]]:
+        """The sums that the database makes of a pass, by conversation and user."""
         mine = (_R.c.account_key == key, _R.c.run_id == found.id, ~_R.c.superseded)
-        of = (_R.c.convo_id, _R.c.end_user_id, _R.c.signal_id, _R.c.reflex_model)
+        # As an expression, since SQLite would read the whole account in the order of its conversations.
+        convo_id, user = (_R.c.convo_id + "").label("convo"), _R.c.end_user_id.label("user")
         completed = _R.c.status == "completed"
         counted = select(
-            *of,
+            convo_id,
+            user,
+            _R.c.signal_id,
+            _R.c.reflex_model,
             func.max(_R.c.source_start_time, type_=tables.Moment()),
             func.sum(_R.c.fired.cast(Integer)),
             func.sum(completed.cast(Integer)),
             func.count(),
             func.max(case((completed, _R.c.top_score))),
         )
-        firing: dict[tuple[str, str, str], tuple[float, str]] = {}
-        shown = select(*of[:3], _R.c.top_label, _R.c.top_score, _R.c.selected_labels).where(*mine, _R.c.fired)
-        for convo, user, signal_id, label, score, selected in connection.execute(shown):
-            label = label if label in selected or not selected else selected[0]
-            known = firing.get((convo, user, signal_id))
-            if known is None or score > known[0]:
-                firing[convo, user, signal_id] = (score, label)
-        sums: dict[tuple[str, str], dict[str, SignalSum]] = {}
-        for convo, user, signal_id, model, at, fired, done, count, top in connection.execute(
-            counted.where(*mine).group_by(*of)
-        ):
-            score, label = firing.get((convo, user, signal_id), (0.0, ""))
-            each = SignalSum(found.id, found.created_at, at, model, fired, done, count - done, top, label, score)
-            there = sums.setdefault((convo, user), {})
-            there[signal_id] = added(there[signal_id], each) if signal_id in there else each
-        moment = self._database.moment
-        rows: list[tuple[Any, ...]] = []
-        for (convo, user), of_signals in sums.items():
-            whole = conversation_of(convo, user, of_signals)
-            passed_at, order_at = moment(found.created_at), moment(whole.last_at or found.created_at)
-            stored = _encode(_sums_json(of_signals))
-            rows.append((key, found.id, convo, user, passed_at, order_at, whole.fired_count, stored))
-        return rows
+        shown = select(convo_id, user, _R.c.signal_id, _R.c.top_label, _R.c.top_score, _R.c.selected_labels)
+        by_convo = counted.where(*mine).group_by(convo_id, user, _R.c.signal_id, _R.c.reflex_model)
+        streamed = {"yield_per": _TOGETHER}
+        summed = connection.execute(by_convo.order_by(convo_id, user), execution_options=streamed)
+        by_score = shown.where(*mine, _R.c.fired).order_by(convo_id, user, _R.c.top_score.desc(), _R.c.top_label)
+        firing = groupby(connection.execute(by_score, execution_options=streamed), _who)
+        who, fired = next(firing, (None, ()))
+        for each, rows in groupby(summed, _who):
+            # Both streams are in the order of the database, and what fired is of some of the same conversations.
+            surest: dict[str, tuple[float, str]] = {}
+            if each == who:
+                for _, _, signal_id, label, score, selected in fired:
+                    surest.setdefault(signal_id, (score, label if label in selected or not selected else selected[0]))
+                who, fired = next(firing, (None, ()))
+            sums: dict[str, SignalSum] = {}
+            for _, _, signal_id, model, at, hits, done, count, top in rows:
+                score, label = surest.get(signal_id, (0.0, ""))
+                one = SignalSum(found.id, found.created_at, at, model, hits, done, count - done, top, label, score)
+                sums[signal_id] = added(sums[signal_id], one) if signal_id in sums else one
+            yield each, sums
 
     def _renew(self, connection: Connection, key: str, convo_ids: Iterable[str]) -> None:
         """Work out anew what the latest passes say of these conversations."""
@@ -386,6 +402,10 @@ def _fired_in(key: str, signal_id: str) -> ColumnElement[bool]:
         _R.c.fired,
         ~_R.c.superseded,
     )
+
+
+def _who(row: Any) -> tuple[str, str]:
+    return row[0], row[1]
 
 
 @lru_cache(maxsize=1_000)

@@ -209,6 +209,12 @@ class PassStore(Protocol):
     def passes(self, account: Account, *, limit: int = 100) -> list[Pass]:
         """Passes, the latest first."""
 
+    def claim(self, account: Account, pass_id: str, owner: str, seconds: float) -> bool:
+        """Claim a pass for so long, by the store's clock, or claim it anew; whether no other owner's claim stands."""
+
+    def release(self, account: Account, pass_id: str, owner: str) -> None:
+        """Give up a claim. Where it is another's by now, that stands."""
+
     def add_batch(
         self, account: Account, batch: Batch, items: Sequence[Item], *, statuses: Sequence[ItemStatus] | None = None
     ) -> None:

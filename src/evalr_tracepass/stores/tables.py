@@ -106,6 +106,17 @@ passes = Table(
     comment=f"one row for each pass; {NO_TEXT}",
 )
 
+claims = Table(
+    "reflex_trace_pass_claims",
+    metadata,
+    _text("account_key"),
+    _text("pass_id"),
+    _text("owner", comment="a word of the process that runs it"),
+    Column("until_ms", BigInteger, nullable=False, comment="milliseconds since 1970, by the clock of the database"),
+    PrimaryKeyConstraint("account_key", "pass_id"),
+    comment="passes that are read by a process, which goes on for as long as its claim stands",
+)
+
 batches = Table(
     "reflex_trace_pass_batches",
     metadata,
