@@ -15,6 +15,7 @@ from evalr.errors import InputError, MissingExtraError, StoreError
 from evalr.quoting import safe_text
 from evalr_tracepass.command.options import DEFAULT_ACCOUNT, DEFAULT_STORE, Place
 from evalr_tracepass.records import Account, Pass, Result
+from evalr_tracepass.stores.clickhouse_ddl import clickhouse_ddl
 from evalr_tracepass.stores.opening import clickhouse_results, open_store
 from evalr_tracepass.stores.store import PassStore, ResultStore
 
@@ -120,6 +121,8 @@ def clickhouse_client(address: str) -> tuple[Any, str]:
         raise InputError(f"--results {_shown(address)!r}: {RESULTS_RULE}")
     if scheme != EMBEDDED and not host:
         raise InputError(f"--results {_shown(address)!r} names no host: {RESULTS_RULE}")
+    database = DEFAULT_DATABASE if scheme == EMBEDDED else parts.path.strip("/") or DEFAULT_DATABASE
+    clickhouse_ddl(database)  # which refuses what is no name
     try:
         import clickhouse_connect
         from clickhouse_connect.driver.exceptions import Error
@@ -129,7 +132,7 @@ def clickhouse_client(address: str) -> tuple[Any, str]:
         ) from error
     try:
         if scheme == EMBEDDED:
-            return clickhouse_connect.get_client(interface="chdb", path=address.partition("://")[2]), DEFAULT_DATABASE
+            return clickhouse_connect.get_client(interface="chdb", path=address.partition("://")[2]), database
         client = clickhouse_connect.get_client(
             interface=SERVERS[scheme],
             host=host,
@@ -143,7 +146,7 @@ def clickhouse_client(address: str) -> tuple[Any, str]:
             f"{_shown(address)}: ClickHouse cannot be used there: {type(error).__name__}"
             + (f" (code {code})" if code else "")
         ) from None
-    return client, parts.path.strip("/") or DEFAULT_DATABASE
+    return client, database
 
 
 def options_of(place: Place) -> str:

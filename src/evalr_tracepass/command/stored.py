@@ -83,7 +83,7 @@ def ended_lines(kept: Kept, found: Pass, totals: Totals, log: str = "LOG") -> li
     beyond = found.estimate.left_out.get(OVER_THE_CAPS)
     if beyond:
         lines.append(f"{count_words(beyond, 'input')} beyond what a live preview sends: --by batch reads all")
-    if found.completed_inputs + found.failed_inputs and not totals.completed + totals.failed:
+    if _is_elsewhere(kept, found, totals):
         lines.append(ELSEWHERE)
     return lines
 
@@ -157,7 +157,16 @@ def asked_results(
         )
     ]
     unique = list({(each.user, each.convo_id, each.run_id): each for each in listed}.values())
-    return list(conversation_lines(unique, color=color)), {"conversations": [_plain(each) for each in unique]}
+    lines = list(conversation_lines(unique, color=color))
+    if not unique and _is_elsewhere(kept, kept.get_pass("latest" if name == "all" else name)):
+        lines.append(ELSEWHERE)
+    return lines, {"conversations": [_plain(each) for each in unique]}
+
+
+def _is_elsewhere(kept: Kept, found: Pass, totals: Totals | None = None) -> bool:
+    """Whether a pass has read rows, and nothing that it said of them is here."""
+    known = totals or kept.results.totals(kept.account, found.id)
+    return found.completed_inputs + found.failed_inputs > 0 and not known.completed + known.failed
 
 
 def conversation_lines(found: Sequence[Conversation], *, color: bool) -> Iterator[str]:
