@@ -578,7 +578,8 @@ class _Reading:
                 self._leave_out(NO_SIDE, f"shadow verdict {each.verdict_id}")
                 continue
             is_of_learning = isinstance(each.row, LearningRow)
-            if self.options.compat is None and is_of_learning and each.row.interaction is None:
+            counts_rows = self.options.compat is not None and self.log.terms is None  # a report counts answers
+            if is_of_learning and each.row.interaction is None and not counts_rows:
                 # Nothing could be counted of whole answers with it among them.
                 self._leave_out(NO_ANSWER, each.place)
                 continue

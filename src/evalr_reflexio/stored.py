@@ -37,6 +37,9 @@ SHADOW_JUDGE, LEARNING_JUDGE = "shadow_comparison", "retrieved_learning"
 CUSTOMER, INFERRED = "customer", "customer_inferred"
 UNVERSIONED = "reflexio"
 
+NO_TAG = "(none)"
+"""The tag of verdicts that were tagged, and of which no tag is true."""
+
 PREFIX, PARTIAL = "prefix", "partial"
 """Flags: of a verdict on the first part of a session, and of learnings whose grading did not finish."""
 
@@ -74,10 +77,11 @@ def outcome_verdict(record: SessionRecord, row: OutcomeRow, *, arm: str | None =
     if row.agent_version:
         attributes["agent_version"] = row.agent_version
     attributes["evaluator"] = row.evaluator
-    if row.tags is not None:
-        attributes["tags"] = list(row.tags)
-    if value.failure_type is not None:
-        attributes["failure_type"] = value.failure_type
+    if row.tags is not None:  # not tagged yet is another thing than tagged, and nothing fits
+        attributes["tags"] = list(row.tags) or NO_TAG
+    failure_type = (value.failure_type or "").strip().casefold()
+    if failure_type:
+        attributes["failure_type"] = failure_type
     first = record.first
     about = About(
         "transcript",

@@ -113,3 +113,10 @@ def test_older_releases_have_what_they_have(release: str, tmp_path: Path) -> Non
         for each in found["get_evaluation_overview"]["week"]["source_set_comparison"]["source_sessions"]
     ]
     assert sources == [[{"user_id": "ada" if release > "0.2.26" else "", "session_id": "s1"}]]
+
+
+def test_a_verdict_on_a_whole_session_spoils_no_measure_of_learnings(newest_log: Path) -> None:
+    """Older releases wrote some: the measures are of answers, and leave it out; Reflexio's own figures have it."""
+    found = report(newest_log, now=NOW, compat="reflexio")
+    assert "every result needs one" not in found.text()
+    assert "1 learning verdict that names no answer" in " ".join(found.text().split())

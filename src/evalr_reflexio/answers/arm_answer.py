@@ -109,7 +109,7 @@ class ArmsAnswer:
         pairs: each arm against the control.
         by_arm: what is known of each arm; of sessions in none under None.
         attributed: of all judged sessions, those in the split; of an experiment, Reflexio calls that coverage.
-        untagged: published sessions in no arm, by cause; see `ArmCounts`.
+        untagged: published sessions in no arm, and judged ones that are gone, by cause; see `ArmCounts`.
         seen: the values that were there instead of a tag, by cause.
         checked, disagreeing: sessions whose arm was computed anew, and those whose logged arm is another one.
         checked_by: of whose hash: "user" or "session".

@@ -124,6 +124,8 @@ class Gathering:
                 members.columns[1][user] |= self.bits[arm]
             else:
                 self.health.gone += 1
+                if self.arms is not None:
+                    self.arm_counts.see(reading)
             self._count_attributed(at, arm)
             recent = (record.user, requests[0] if requests else None, judged, at, arm, corrections)
             self.recent.add(at, judged.result_id, recent)

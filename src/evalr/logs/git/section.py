@@ -78,7 +78,9 @@ class Lines:
             footnote=f"{_method(curve)} Whoever took a line out. {_WHAT_IS_A_LINE}{self._unread_words()}",
         )
         blocks: list[Block] = [still, self._at_times(), self._by_file()]
-        return [Further(name="lines", title="What became of agents' lines", lines=(), data=self.data(curve), blocks=blocks)]
+        return [
+            Further(name="lines", title="What became of agents' lines", lines=(), data=self.data(curve), blocks=blocks)
+        ]
 
     def curve(self) -> SurvivalCurve:
         """The share of lines still there, by the time since they were written."""
@@ -191,9 +193,7 @@ class Lines:
         }
 
 
-_WHAT_IS_A_LINE = (
-    "A line is one that is not blank; from revision to revision as many stay as can, and one that is moved is written anew."
-)
+_WHAT_IS_A_LINE = "A line is one that is not blank; from revision to revision as many stay as can, and one that is moved is written anew."
 
 
 def _method(curve: SurvivalCurve) -> str:
@@ -210,5 +210,3 @@ def _cell(found: dict[str, Any]) -> str:
 
 def _of(part: int, whole: int) -> str:
     return f"{part:,} ({value_words(part / whole, 'share')})"
-
-

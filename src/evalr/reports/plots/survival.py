@@ -96,7 +96,9 @@ def survival_figure(curve: SurvivalCurve, *, width: int | None = None) -> tuple[
     for layer in layers:
         layer["encoding"] = {**layer["encoding"], "x": top_x}
     top = {"width": width, "height": HEIGHT, "data": {"values": values}, "layer": layers}
-    notes = [f"of {curve.counted_words()}; a mark is where the log ended for some"] if marks else [curve.counted_words()]
+    notes = (
+        [f"of {curve.counted_words()}; a mark is where the log ended for some"] if marks else [curve.counted_words()]
+    )
     if curve.longest > curve.until:
         notes.append(f"drawn up to {_words(curve.until, curve.unit)}; {curve.waiting[-1][1]:,} lasted as long")
     return {"vconcat": [top, bottom], "spacing": 4}, notes
