@@ -110,6 +110,25 @@ def test_B19_an_export_is_read_back_and_reported_on(folder: Path) -> None:
     assert "conversations flagged" in out.getvalue()
 
 
+def test_B19_a_report_of_several_signals_says_once_what_failed(folder: Path) -> None:
+    ran(folder, "run", "traces.jsonl", *NEGATIVE, "--signal", "heuristic-thinking-tags")
+    ran(folder, "export", "passes.jsonl")
+    rows = [json.loads(line) for line in (folder / "passes.jsonl").read_text().splitlines()]
+    for row in rows:
+        if row["convo_id"] == "angry":
+            row |= {"status": "failed", "fired": False, "error_type": "busy", "selected_labels": [], "classes_json": ""}
+    (folder / "passes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out = io.StringIO()
+    with chdir(folder), redirect_stdout(out):
+        assert main(["report", "passes.jsonl"]) == 0
+    said = " ".join(out.getvalue().split())
+    assert said.count("- failed: ") == 1
+    assert "- failed: 2 of heuristic-negative-tone, 1 of heuristic-thinking-tags; the first: reading" in said
+    # A signal is what its evaluator's rows are of: they are not said once more as those of its group.
+    assert said.count("conversations flagged") == 2
+    assert [line.strip() for line in out.getvalue().splitlines() if line.strip().startswith("heuristic-")] == []
+
+
 def test_R12_the_store_is_a_log_and_holds_no_text(folder: Path) -> None:
     ran(folder, "run", "traces.jsonl", *NEGATIVE)
     for path in folder.iterdir():

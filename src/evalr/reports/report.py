@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
@@ -25,7 +26,7 @@ from evalr.logs.log import LeftOut, Log, reader_settings
 from evalr.measures.measure import REPORT_OPTIONS, Measure, installed_measures
 from evalr.measures.ready_judges import judged_measures
 from evalr.quoting import safe_text
-from evalr.reports.lane import Arms, Row, title_of
+from evalr.reports.lane import Arms, Lane, Row, title_of
 from evalr.reports.ranking import Ranked
 from evalr.reports.reading import COMPUTED, OUTSIDE, Given, Progress, Reading, Track, share_read
 from evalr.summaries import Key
@@ -516,8 +517,7 @@ def _section(
     lanes = {COMPUTED: track.computed} if computed else stored
     for evaluator, lane in sorted(lanes.items()):
         rows += lane.rows(evaluator, level, arms, randomised=randomised)
-        if lane.failure is not None:
-            notes.append(f"failed: {lane.failure}" + (f", and {lane.failed - 1:,} more" if lane.failed > 1 else ""))
+    notes += _failed({name: lane for name, lane in sorted(lanes.items()) if lane.failure is not None})
     if computed and not track.marked and measure.marker is not None:
         notes.insert(0, measure.marker.without)
     if computed and stored:
@@ -543,6 +543,22 @@ def _section(
         names=tuple(summary.name for summary in summaries),
         rankings=next(iter(lanes.values())).rankings() if len(lanes) == 1 else (),
     )
+
+
+def _failed(lanes: Mapping[str, Lane]) -> Iterator[str]:
+    """What failed, in one line: the first of it, and how much more there is, by evaluator where there are several."""
+    failed: Counter[str] = Counter()
+    for name, lane in lanes.items():
+        failed[name.partition("@")[0]] += lane.failed
+    first = next((lane.failure for lane in lanes.values()), None)
+    if first is None:
+        return
+    more = failed.total() - 1
+    if len(lanes) == 1:
+        yield f"failed: {first}" + (f", and {more:,} more" if more else "")
+    else:
+        by = ", ".join(f"{count:,} of {name}" for name, count in failed.most_common())
+        yield f"failed: {by}; the first: {first}"
 
 
 def _why_empty(measure: Measure, reading: Reading, log: Log | None) -> str:

@@ -128,13 +128,16 @@ def _aligned(parts: list[Line | Note | Block], width: int, style: Style) -> Iter
 def _parts(section: Section, width: int | None) -> Iterator[Line | Note | Block]:
     """What stands in the table of one measure; its own groups, which nobody asked for, side by side in the width."""
     beside = None if width is None else matrix(section, width)
-    grouped = any(row.groups is not None for row in section.rows)
-    for place, row in enumerate(section.rows):
+    # Where each evaluator has one group of its own, as each signal of a pass has, that says the same once more.
+    several = width is not None and len({row.evaluator for row in section.rows}) > 1
+    groups_of = [None if several and len(row.groups or ()) == 1 else row.groups for row in section.rows]
+    grouped = any(groups is not None for groups in groups_of)
+    for place, (row, groups) in enumerate(zip(section.rows, groups_of, strict=True)):
         if grouped and place and beside is None:
             yield GAP
         yield _line(row_title(row, section), row.estimate, headline=True)
-        if row.groups is not None and beside is None:
-            shown, notes = row.groups.shown("--json for all")
+        if groups is not None and beside is None:
+            shown, notes = groups.shown("--json for all")
             yield from (_line(f"  {shortened(title, LONGEST_GROUP)}", estimate) for title, estimate in shown)
             yield from map(Note, notes)
         if row.lift is not None:
