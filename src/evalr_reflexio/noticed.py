@@ -36,6 +36,13 @@ class Noticed:
             if len(self.sessions[what]) < MOST_LISTED:
                 self.sessions[what].append(record.key)
 
+    def merge(self, other: Noticed) -> None:
+        """Take in what another reading has noticed, of other sessions."""
+        self.counts.update(other.counts)
+        for what, sessions in other.sessions.items():
+            mine = self.sessions[what]
+            mine += sessions[: MOST_LISTED - len(mine)]
+
     def sentences(self) -> list[str]:
         """One for each kind, such as `request sources differ between requests: 2 sessions ('u1' 's4', 'u2' 's1')`."""
         return [f"{what}: {count_words(count, 'session')} ({self._named(what)})" for what, count in self.counts.items()]

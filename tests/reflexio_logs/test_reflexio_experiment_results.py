@@ -247,7 +247,7 @@ def test_a_session_of_nobody_is_in_no_arm_of_a_registry(tmp_path: Path) -> None:
     writer.outcome("gone", "u9", START)
     found = impact(writer.done(), arms="experiment:exp-1", now=NOW).arms
     assert found is not None
-    assert found.untagged == {"no user": 1}
+    assert found.untagged == {"no user": 1, "no request": 1}
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -599,6 +599,34 @@ def test_a_log_without_records_is_an_error(writer: Writer) -> None:
         impact(writer.done(), now=NOW)
 
 
+def test_sessions_whose_requests_disagree_are_counted_and_listed(writer: Writer) -> None:
+    ways: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({"source": "with"}, {"source": "without"}),
+        ({"evaluation_only": 0}, {"evaluation_only": 1}),
+        (
+            {"retrieval_experiment_id": "e", "retrieval_experiment_arm": "treatment"},
+            {"retrieval_experiment_id": "e", "retrieval_experiment_arm": "holdout"},
+        ),
+        ({"source": "with"}, {"source": "with"}),
+    ]
+    for number, rows in enumerate(ways):
+        for place, row in enumerate(rows):
+            writer.request(f"r{number}-{place}", f"u{number}", f"s{number}", BEGIN + timedelta(hours=place), **row)
+    found = impact(writer.done(), arms="experiment:e", now=NOW)
+    assert found.health.disagreeing == {
+        "request sources differ between requests": 1,
+        "evaluation_only differs between requests": 1,
+        "experiment arms differ between requests": 1,
+    }
+    assert found.to_dict()["health"]["disagreeing_sessions"]["experiment arms differ between requests"] == [
+        ["u2", "s2"]
+    ]
+    assert "sessions whose requests disagree" in str(found)
+    assert "1 experiment arms differ between requests" in " ".join(str(found).split())
+    assert found.arms is not None
+    assert found.arms.by_arm["treatment"].coverage.whole == 1  # the first request decides
+
+
 def test_bad_rows_are_counted_or_with_strict_an_error(writer: Writer) -> None:
     judged(writer, [("s1", "u1", "with", 1)])
     writer.outcome("s1", "u1", "sometime", success=1)

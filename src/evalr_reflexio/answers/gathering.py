@@ -17,6 +17,7 @@ from evalr_reflexio.answers.recent import Recent
 from evalr_reflexio.answers.shadows import ShadowSums
 from evalr_reflexio.arms import ArmCounts, ArmReading, Arms, ExperimentArms, checked_by, computed_arm
 from evalr_reflexio.config import Config
+from evalr_reflexio.noticed import Noticed
 from evalr_reflexio.rows import InteractionRow, OutcomeRow, Reference, SessionRecord
 
 NO_ARMS = ArmReading(None)
@@ -60,6 +61,7 @@ class Gathering:
         self.recent: Newest[Recent] = Newest(asked.newest)
         self.customers = CustomerSums()
         self.health = HealthSums()
+        self.noticed = Noticed()
         self.judged_in_experiment = self.attributed = 0
 
     def see(self, record: SessionRecord) -> None:
@@ -73,6 +75,8 @@ class Gathering:
         user = self.numbering.number(record.user or None)
         if counts:
             self._count(record, reading, judged, user)
+            if len(requests) > 1:
+                self.noticed.see(record)
         elif began is not None:
             self.health.outside += 1
             for turn in record.interactions:
@@ -105,13 +109,13 @@ class Gathering:
         sums, members = self.sums[arm], self.members_of
         if user >= members.size:
             members.reach(user)
+        if self.arms is not None:
+            self._count_arm(record, reading, self.arms, user)
         if requests:
             sums.published += 1
             members.columns[0][user] |= self.bits[arm]
             if requests[0].evaluation_only:
                 sums.evaluation_only += 1
-            if self.arms is not None:
-                self._count_arm(record, reading, self.arms, user)
             if record.grading is not None:
                 self.health.gradings[record.grading.status] += 1
                 self.health.failed_chunks += record.grading.failed_chunks
@@ -124,8 +128,6 @@ class Gathering:
                 members.columns[1][user] |= self.bits[arm]
             else:
                 self.health.gone += 1
-                if self.arms is not None:
-                    self.arm_counts.see(reading)
             self._count_attributed(at, arm)
             recent = (record.user, requests[0] if requests else None, judged, at, arm, corrections)
             self.recent.add(at, judged.result_id, recent)
@@ -222,6 +224,7 @@ class Gathering:
         self.recent.merge(other.recent)
         self.customers.merge(other.customers)
         self.health.merge(other.health)
+        self.noticed.merge(other.noticed)
         self.judged_in_experiment += other.judged_in_experiment
         self.attributed += other.attributed
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,9 @@ class Health:
         shadow_judged: those with a verdict.
         learnings_attached: learnings given to answers, each answer's once.
         learnings_judged: those with a verdict.
+        disagreeing: sessions whose requests disagree in tag, experiment arm, request source or `evaluation_only`, or of
+            which a part was judged, by what; the first request decides all the same.
+        disagreeing_sessions: the first of those, by (user, session).
         outside_the_period: sessions that began outside the period, or after the reading time.
         skipped: rows of the log that cannot be used, by reason.
         repaired: what was mended in rows that were kept.
@@ -49,6 +52,8 @@ class Health:
     shadow_judged: int
     learnings_attached: int
     learnings_judged: int
+    disagreeing: Mapping[str, int]
+    disagreeing_sessions: Mapping[str, Sequence[tuple[str, str]]]
     outside_the_period: int
     skipped: Mapping[str, int]
     repaired: Mapping[str, int]
@@ -57,6 +62,9 @@ class Health:
     def to_dict(self) -> dict[str, Any]:
         """Everything, in plain types that JSON takes."""
         plain = {name: getattr(self, name) for name in self.__slots__}
+        plain["disagreeing_sessions"] = {
+            what: [list(key) for key in sessions] for what, sessions in self.disagreeing_sessions.items()
+        }
         return {name: dict(value) if isinstance(value, Mapping) else value for name, value in plain.items()}
 
 

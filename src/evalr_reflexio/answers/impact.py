@@ -438,6 +438,8 @@ def _health(gathering: Gathering, everyone: ArmSums, account: Log, sound: Collec
         shadow_judged=gathering.shadows.judged,
         learnings_attached=gathering.learnings.attached,
         learnings_judged=gathering.learnings.judged,
+        disagreeing=dict(gathering.noticed.counts.most_common()),
+        disagreeing_sessions=dict(gathering.noticed.sessions),
         outside_the_period=sums.outside,
         skipped={why: count for why, count in account.left_out.counts.most_common() if why not in sound},
         repaired=dict(account.repaired),

@@ -19,6 +19,7 @@ from evalr_reflexio.answers.learnings import LearningAnswer, LearningRecord
 from evalr_reflexio.answers.measured import CORRECTIONS, DROP_OFF, ESCALATION, SUCCESS, TOKENS, TURNS
 from evalr_reflexio.answers.shadows import Compared, ShadowAnswer
 from evalr_reflexio.arms import checked_words
+from evalr_reflexio.noticed import PREFIXES
 from evalr_reflexio.stored import CONTROLS
 
 if TYPE_CHECKING:
@@ -359,6 +360,7 @@ def _health(health: Health) -> Lines:
             yield FurtherLine(title, f"{count:,}")
     for title, counts in {
         "verdicts by other judges, not counted": health.other_judges,
+        "sessions whose requests disagree": {what: n for what, n in health.disagreeing.items() if what != PREFIXES},
         "gradings of learnings": health.gradings,
         "rows skipped": health.skipped,
     }.items():

@@ -14,6 +14,7 @@ from evalr.logs.blocks import Block, Figure, Notice, Numbers, Table, Tile, Tiles
 from evalr_reflexio.answers.arm_answer import ArmAnswer, ArmPair, ArmsAnswer
 from evalr_reflexio.answers.impact import Impact
 from evalr_reflexio.answers.measured import SUCCESS
+from evalr_reflexio.arms import checked_words
 from evalr_reflexio.blocks.shadow import wins_tile
 from evalr_reflexio.blocks.words import arm_words, counts_words
 from evalr_reflexio.compat.groups import lift_tile
@@ -57,6 +58,9 @@ def _warnings(arms: ArmsAnswer) -> Iterator[str]:
         for flag, text in words.items():
             if any(flag in lift.flags for lift in pair.lifts.values()):
                 yield text if len(arms.pairs) == 1 else f"{pair.treatment} v {pair.control}: {text}"
+    if arms.disagreeing:
+        yield checked_words(arms.checked, arms.disagreeing, arms.checked_by, arms.disagreeing_sessions)
+    yield from arms.notes
 
 
 def _lift_tile(pair: ArmPair, arms: ArmsAnswer, impact: Impact) -> Tile:
@@ -173,7 +177,7 @@ def _arm_row(name: str, answer: ArmAnswer) -> tuple[str, ...]:
 
 def _untagged(arms: ArmsAnswer) -> Table:
     return Table(
-        title="published sessions in no arm",
+        title="sessions in no arm",
         columns=("why", "sessions", "what was there instead"),
         numbers=("sessions",),
         rows=tuple(

@@ -11,6 +11,7 @@ from evalr_reflexio.answers.customers import CustomerAnswer
 from evalr_reflexio.answers.health import Health
 from evalr_reflexio.answers.impact import Impact
 from evalr_reflexio.blocks.words import counts_words
+from evalr_reflexio.noticed import PREFIXES
 
 _AGREEMENT = {
     "accuracy": "judge agrees",
@@ -85,6 +86,7 @@ def _counted(health: Health) -> dict[str, int]:
 def _by_name(health: Health) -> dict[str, dict[str, int]]:
     return {
         "verdicts by other judges, not counted": dict(health.other_judges),
+        "sessions whose requests disagree": {what: n for what, n in health.disagreeing.items() if what != PREFIXES},
         "gradings of learnings": dict(health.gradings),
         "rows skipped": dict(health.skipped),
     }
