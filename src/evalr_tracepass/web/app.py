@@ -22,7 +22,7 @@ from evalr_tracepass.web.forms import Fields, FormError, fields_of, read_form
 from evalr_tracepass.web.guard import COOKIE, LOGIN, Guarded
 from evalr_tracepass.web.kept import MOST_PASSES
 from evalr_tracepass.web.lists import list_page
-from evalr_tracepass.web.panel import Ahead, Ordered, ordered_of, panel_values, transform_choices
+from evalr_tracepass.web.panel import Ordered, known_of, ordered_of, panel_values, plan_of, transform_choices
 from evalr_tracepass.web.pass_pages import failed_page, history, pass_of, pass_page, standing_of
 from evalr_tracepass.web.rendering import files
 from evalr_tracepass.web.running import ahead_of, begin, resume, retry
@@ -35,7 +35,7 @@ from evalr_tracepass.web.signal_pages import (
     signal_lines,
     signal_of,
 )
-from evalr_tracepass.web.snapshot import Snapshot
+from evalr_tracepass.web.snapshot import Entry, Snapshot
 
 PATIENCE = 1.5
 """Seconds for which a page waits for a log that is being read, before it says that it is."""
@@ -163,36 +163,37 @@ def _panel(desk: Desk, request: Request, fields: Fields) -> Response:
 
 
 def _panel_page(
-    desk: Desk, snapshot: Snapshot, ordered: Ordered, *, asking: Ahead | None = None, error: str | None = None
+    desk: Desk, snapshot: Snapshot, ordered: Ordered, *, asking: bool = False, error: str | None = None
 ) -> Response:
-    ahead = asking
-    if error is None and ahead is None:
+    """The panel beside its list; with `asking`, the question before what has labels is read again."""
+    ahead = None
+    entries: list[Entry] = []
+    if error is None:
         try:
-            ahead = ahead_of(desk, snapshot, ordered, patience=PATIENCE)
+            entries, made = plan_of(desk, snapshot, ordered)
+            ahead = ahead_of(desk, snapshot, entries, made, patience=0 if asking else PATIENCE)
         except InputError as refused:
             error = str(refused)
     found = list_page(desk, snapshot, ordered.asked, picked=frozenset(ordered.keys))
-    values = panel_values(desk, ordered, ahead, {line.key for line in found["lines"]})
-    status = 200 if error is None else 422
-    page = desk.page("run.html", **found, **values, error=error, dialog=asking is not None)
-    return HTMLResponse(page, status_code=status)
+    values = panel_values(desk, ordered, ahead, entries, {line.key for line in found["lines"]})
+    page = desk.page("run.html", **found, **values, error=error, dialog=asking)
+    return HTMLResponse(page, status_code=200 if error is None else 422)
 
 
 def _run(desk: Desk, request: Request, fields: Fields) -> Response:
     desk.reading.look()
-    snapshot = desk.reading.wait(PATIENCE)
+    snapshot = desk.reading.wait(LONGER)
     if snapshot is None:
         return _problem(desk, 503, "The log is still being read: try again in a moment.")
     ordered, rerun = ordered_of(fields), fields.get("rerun", "")
     try:
-        ahead = ahead_of(desk, snapshot, ordered, patience=LONGER)
-        if ahead is not None and not ahead.estimate.inputs:
+        entries, made = plan_of(desk, snapshot, ordered)
+        ahead = ahead_of(desk, snapshot, entries, made, patience=PATIENCE)
+        if not entries or (ahead is not None and not ahead.estimate.inputs):
             return _panel_page(desk, snapshot, ordered, error="There is no text to send.")
-        if rerun not in RERUNS and ahead is None:
-            return _problem(desk, 503, "Trace inputs are still being counted: try again in a moment.")
-        if rerun not in RERUNS and ahead is not None and ahead.known:
-            return _panel_page(desk, snapshot, ordered, asking=ahead)
-        pass_id = begin(desk, snapshot, ordered, RERUNS.get(rerun, "all"), ahead)
+        if rerun not in RERUNS and known_of(desk, entries):
+            return _panel_page(desk, snapshot, ordered, asking=True)
+        pass_id = begin(desk, snapshot, entries, made, RERUNS.get(rerun, "all"))
     except InputError as refused:
         return _panel_page(desk, snapshot, ordered, error=str(refused))
     return RedirectResponse(f"/passes/{pass_id}", status_code=303)

@@ -27,8 +27,8 @@ class Counts(Generic[T]):
         self._known: OrderedDict[Hashable, Future[T]] = OrderedDict()
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="evalr counts")
 
-    def ask(self, key: Hashable, work: Callable[[], T], *, patience: float) -> T | None:
-        """The answer, or None while it is still being worked out. It raises what the work raised."""
+    def ask(self, key: Hashable, work: Callable[[], T], *, patience: float | None) -> T | None:
+        """The answer, or None while it is being worked out, for whoever waits no longer. It raises what that raised."""
         with self._lock:
             found = self._known.get(key)
             if found is None:

@@ -14,6 +14,7 @@ from evalr_tracepass.planning import Plan, plan
 from evalr_tracepass.records import Filters, PlanEstimate, Row, Scope
 from evalr_tracepass.scopes import selected
 from evalr_tracepass.signals import Signal
+from evalr_tracepass.stores.store import ALL as ALL_PASSES
 from evalr_tracepass.transforms import CATALOGUE
 from evalr_tracepass.web.asking import ALL, Asked, Query, address, asked_of
 from evalr_tracepass.web.desk import INSPECTS, Desk
@@ -78,12 +79,10 @@ class Ahead(NamedTuple):
 
     Attributes:
         estimate: of what is sent.
-        known: conversations that have labels already.
         preview: the first texts of each transform.
     """
 
     estimate: PlanEstimate
-    known: int
     preview: tuple[Row, ...]
 
 
@@ -208,13 +207,14 @@ def _day(text: str, name: str) -> datetime | None:
         raise InputError(f"{name}: write a day as 2026-11-30.") from None
 
 
-def plan_of(desk: Desk, ordered: Ordered, scope: Scope) -> Plan:
-    """The plan that a panel is set to.
+def plan_of(desk: Desk, snapshot: Snapshot, ordered: Ordered) -> tuple[list[Entry], Plan]:
+    """The conversations that a panel is set to, and the plan for them.
 
     Raises:
-        InputError: no signal is ticked, or two of one model would read the same texts.
+        InputError: nothing is chosen, or it cannot be run so.
     """
-    return plan(signals_of(desk, ordered), scope=scope, reflexes=desk.reflexes or None)
+    entries, scope = entries_of(desk, snapshot, ordered)
+    return entries, plan(signals_of(desk, ordered), scope=scope, reflexes=desk.reflexes or None)
 
 
 def look_ahead(desk: Desk, snapshot: Snapshot, entries: Sequence[Entry], made: Plan) -> Ahead:
@@ -226,21 +226,27 @@ def look_ahead(desk: Desk, snapshot: Snapshot, entries: Sequence[Entry], made: P
         if len(of) < PREVIEWED:
             of.append(row)
     estimate = rows.estimate(rate=desk.rate, batch=desk.transport.largest)
-    known = desk.kept.flagged("all", None, read=True) if desk.kept.passes() else {}
-    return Ahead(
-        estimate,
-        sum(entry.key in known and known[entry.key].completed > 0 for entry in entries),
-        tuple(row for of in first.values() for row in of),
-    )
+    return Ahead(estimate, tuple(row for of in first.values() for row in of))
 
 
-def panel_values(desk: Desk, ordered: Ordered, ahead: Ahead | None, on_page: Container[str]) -> dict[str, Any]:
+def known_of(desk: Desk, entries: Sequence[Entry]) -> int:
+    """How many of these conversations have labels of some pass."""
+    if not desk.kept.passes():
+        return 0
+    known = desk.kept.flagged(ALL_PASSES, None, read=True)
+    return sum(entry.key in known and known[entry.key].completed > 0 for entry in entries)
+
+
+def panel_values(
+    desk: Desk, ordered: Ordered, ahead: Ahead | None, entries: Sequence[Entry], on_page: Container[str]
+) -> dict[str, Any]:
     """What the template of the panel shows beside its list.
 
     Args:
         desk: of the page.
         ordered: what the panel is set to.
         ahead: what it comes to, None while that is counted or cannot be.
+        entries: the conversations that it is of.
         on_page: the keys of the rows of its list: others that are ticked are carried along.
     """
     built_in, rules, custom = offers_of(desk, ordered)
@@ -254,6 +260,8 @@ def panel_values(desk: Desk, ordered: Ordered, ahead: Ahead | None, on_page: Con
         "rules": rules,
         "custom": custom,
         "ahead": ahead,
+        "of_all": len(entries),
+        "known": known_of(desk, entries),
         "counting": ahead is None,
         "cost": "" if ahead is None else cost_words(ahead.estimate),
         "batch_mode": desk.transport.caps is None,

@@ -64,11 +64,13 @@ def standing_of(desk: Desk, pass_id: str) -> Standing | None:
             return None
         state = CUT if job.has_ended else WAITING
         return Standing(state, None, 0, 0, 0.0, (), job.error)
-    batches = desk.kept.store.batches(desk.kept.account, pass_id)
+    # A service's own names; those of classifiers here would say nothing to anybody.
+    batches = desk.kept.store.batches(desk.kept.account, pass_id) if desk.transport.durable else []
     names = tuple(dict.fromkeys(each.batch_id for each in batches if each.batch_id))
     seen = found if job is None or job.has_ended or job.found is None else job.found
     done = seen.completed_inputs + seen.failed_inputs
-    total = max(seen.total_inputs or seen.estimate.inputs + seen.estimate.too_long, done)
+    ahead = 0 if seen.planned else seen.estimate.inputs + seen.estimate.too_long
+    total = max(seen.total_inputs, ahead, done)
     return Standing(
         _state(found, job),
         found,
@@ -96,7 +98,7 @@ def pass_page(desk: Desk, pass_id: str, standing: Standing) -> dict[str, Any]:
         "standing": standing,
         "found": found,
         "failed": desk.kept.failed_inputs(found) if found is not None and standing.state == PARTIAL else 0,
-        "totals": None if found is None else desk.kept.totals(found),
+        "totals": desk.kept.totals(found) if found is not None and standing.state in (COMPLETE, PARTIAL) else None,
         "scope": "" if found is None else scope_words(found.scope),
         "names": desk.names([] if found is None else [found]),
         "flagged": Asked(show="flagged", passes=pass_id).link("/"),

@@ -3,47 +3,37 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evalr.errors import LogError
 from evalr.inputs import Transcript
 from evalr_tracepass.passes import Passes
 from evalr_tracepass.planning import Plan
-from evalr_tracepass.records import Pass, PlanEstimate, Rerun
+from evalr_tracepass.records import Pass, Rerun
 from evalr_tracepass.web.desk import Desk
 from evalr_tracepass.web.jobs import Job
-from evalr_tracepass.web.panel import Ahead, Ordered, entries_of, look_ahead, plan_of
-from evalr_tracepass.web.snapshot import Snapshot
+from evalr_tracepass.web.panel import Ahead, look_ahead
+from evalr_tracepass.web.snapshot import Entry, Snapshot
 
 
-def ahead_of(desk: Desk, snapshot: Snapshot, ordered: Ordered, *, patience: float) -> Ahead | None:
-    """What a panel comes to, or None while that is being counted.
-
-    Raises:
-        InputError: it cannot be run so.
-        LogError: the log cannot be read.
-    """
-    entries, scope = entries_of(desk, snapshot, ordered)
-    made = plan_of(desk, ordered, scope)
-    passes = tuple((each.id, each.status) for each in desk.kept.passes())
-    key = (id(snapshot), scope, tuple(entry.key for entry in entries), tuple(map(str, made.groups)), passes)
+def ahead_of(
+    desk: Desk, snapshot: Snapshot, entries: Sequence[Entry], made: Plan, *, patience: float | None
+) -> Ahead | None:
+    """What a plan comes to, or None while that is being counted, for whoever waits no longer."""
+    key = (id(snapshot), made.scope, tuple(entry.key for entry in entries), tuple(map(str, made.groups)))
     return desk.counts.ask(key, lambda: look_ahead(desk, snapshot, entries, made), patience=patience)
 
 
-def begin(desk: Desk, snapshot: Snapshot, ordered: Ordered, rerun: Rerun, ahead: Ahead | None) -> str:
-    """Begin a pass. Returns its id.
-
-    Raises:
-        InputError: it cannot be run so.
-    """
-    entries, scope = entries_of(desk, snapshot, ordered)
-    made = plan_of(desk, ordered, scope)
+def begin(desk: Desk, snapshot: Snapshot, entries: Sequence[Entry], made: Plan, rerun: Rerun) -> str:
+    """Begin a pass. Returns its id."""
     pass_id = str(uuid.uuid4())
 
     def work(job: Job) -> Pass:
-        estimate = look_ahead(desk, snapshot, entries, made).estimate if ahead is None else ahead.estimate
-        return _run(desk, job, made, snapshot.transcripts(entries), rerun, estimate)
+        ahead = ahead_of(desk, snapshot, entries, made, patience=None)
+        estimate = None if ahead is None else ahead.estimate
+        traces = snapshot.transcripts(entries)
+        return _passes(desk, job).run_sync(made, traces, rerun=rerun, estimate=estimate, pass_id=job.pass_id)
 
     desk.runner.start(pass_id, work)
     return pass_id
@@ -57,10 +47,6 @@ def resume(desk: Desk, found: Pass) -> None:
 def retry(desk: Desk, found: Pass) -> None:
     """Send what failed in a pass again."""
     desk.runner.start(found.id, lambda job: _passes(desk, job).retry_sync(found.id, _transcripts(desk, found)))
-
-
-def _run(desk: Desk, job: Job, made: Plan, traces: Iterator[Transcript], rerun: Rerun, estimate: PlanEstimate) -> Pass:
-    return _passes(desk, job).run_sync(made, traces, rerun=rerun, estimate=estimate, pass_id=job.pass_id)
 
 
 def _passes(desk: Desk, job: Job, **options: Any) -> Passes:

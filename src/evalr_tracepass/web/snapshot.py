@@ -23,6 +23,9 @@ from evalr_tracepass.traces import Trace, trace_of
 MOST_HELD = 512_000_000
 """Bytes of packed texts that are held; what is beyond is read from its file again."""
 
+REMEMBERED = 16
+"""Searches whose conversations are known."""
+
 OPENING = 160
 """Characters of a conversation's first message, for lists."""
 
@@ -108,6 +111,7 @@ class Snapshot:
     held: dict[str, bytes] = field(default_factory=dict, repr=False)
     said: dict[str, bytes] = field(default_factory=dict, repr=False)
     has_tokens: bool = False
+    _found: dict[str, list[Entry]] = field(default_factory=dict, repr=False)
 
     @property
     def is_there(self) -> bool:
@@ -144,9 +148,15 @@ class Snapshot:
                     yield transcript
 
     def matching(self, filters: Filters) -> list[Entry]:
-        """The conversations that match, the latest first."""
-        folded = filters.search.casefold() if filters.search else None
-        return [entry for entry in self.entries if self._matches(entry, filters, folded)]
+        """The conversations that match, the latest first. What was searched for last is known."""
+        known = self._found.get(filters.model_dump_json())
+        if known is None:
+            folded = filters.search.casefold() if filters.search else None
+            known = [entry for entry in self.entries if self._matches(entry, filters, folded)]
+            while len(self._found) >= REMEMBERED:
+                self._found.pop(next(iter(self._found)), None)
+            self._found[filters.model_dump_json()] = known
+        return known
 
     def _matches(self, entry: Entry, filters: Filters, folded: str | None) -> bool:
         if filters.user is not None and entry.user != filters.user:
