@@ -45,6 +45,7 @@ def files() -> dict[str, File]:
     style = reports.style() + (TEMPLATES / "traces.css").read_text(encoding="utf-8")
     return {
         "traces.css": File(style.encode(), "text/css; charset=utf-8"),
+        "noscript.css": File((TEMPLATES / "noscript.css").read_bytes(), "text/css; charset=utf-8"),
         "traces.js": File((TEMPLATES / "traces.js").read_bytes(), "text/javascript; charset=utf-8"),
         "icon.svg": File((TEMPLATES / "icon.svg").read_bytes(), "image/svg+xml"),
     }

@@ -1,8 +1,6 @@
 "use strict";
 // What is nicer with a script: counting what is ticked, and progress without a reload. Everything else works without.
 (() => {
-  for (const part of document.querySelectorAll("[data-needs-script]")) part.hidden = false;
-
   const all = document.getElementById("all");
   const picked = document.getElementById("picked");
   if (all && picked) {
@@ -30,15 +28,15 @@
     const every = Number(part.dataset.poll);
     if (!every) return;
     setTimeout(async () => {
-      let fresh = null;
+      let page = null;
       try {
         const answer = await fetch(location.href, { headers: { accept: "text/html" } });
-        const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-        fresh = page.getElementById(part.id);
+        page = new DOMParser().parseFromString(await answer.text(), "text/html");
       } catch {
         poll(part); // the server may be there again
         return;
       }
+      const fresh = page.getElementById(part.id);
       if (!fresh) return location.reload();
       if (fresh.dataset.state && fresh.dataset.state === part.dataset.state) {
         for (const live of part.querySelectorAll("[data-live]")) {
