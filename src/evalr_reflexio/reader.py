@@ -37,6 +37,7 @@ from evalr_reflexio.arms import (
     checked_words,
     computed_arm,
 )
+from evalr_reflexio.arms_seen import arms_seen
 from evalr_reflexio.assigning import AssignmentRule, Unit, share_of
 from evalr_reflexio.blocks.beside import Beside, beside_of
 from evalr_reflexio.compat import compat_figures, own_section
@@ -52,6 +53,7 @@ from evalr_reflexio.conversations import (
 from evalr_reflexio.noticed import Noticed
 from evalr_reflexio.places import claim_of, config_for, open_store
 from evalr_reflexio.rows import InteractionRow, LearningRow, Reference, SessionRecord, ShadowRow
+from evalr_reflexio.splits import Splits
 from evalr_reflexio.store import Store
 from evalr_reflexio.stored import OUTCOME as OUTCOME_MEASURE
 from evalr_reflexio.stored import (
@@ -223,7 +225,8 @@ class ReflexioReader:
             path: the database, a file of HTTP answers, or a folder of them.
             strict: see `Log`.
             config: Reflexio's configuration file; by default the one beside the database, or where Reflexio keeps it.
-            arms: `tag`, `request-source:A=x,y;B=z` or `experiment:ID`: what puts sessions into arms.
+            arms: `tag`, `request-source:A=x,y;B=z` or `experiment:ID`: what puts sessions into arms. By default a whole
+                report takes the tag where requests have one, and else the active experiment or the last one.
             shadow: which of two answers had Reflexio: "served", "shadow", or "arm" where it is the one that was served,
                 except in the control's sessions.
             shadow_version: the prompt version of the shadow verdicts to read; by default the one that the configuration
@@ -328,12 +331,15 @@ def _items(path: Path, options: Options, log: Log) -> Iterator[Item]:
             given, unit = options.registry, options.unit
             arms = arms_of(arms, config=config, store=store, randomised=randomised, unit=unit, registry=given)
         check_rule(arms, options.assigned)
+        if arms is None and options.compat is None and log.terms is not None:
+            arms = arms_seen(store, config, randomised=log.terms.randomised, unit=options.unit)
         reading = _Reading(store, options, arms, config, log)
         yield from reading.items()
         if reading.gathering is not None and log.terms is not None:
-            log.impact = answers_of(reading.gathering, store, log, randomised=log.terms.randomised, sound=SOUND)
-            if log.terms.details:
-                log.beside = beside_of(store, log.impact)
+            found = answers_of(reading.gathering, store, log, randomised=log.terms.randomised, sound=SOUND)
+            log.impact = found if options.arms is not None or found.has_arms else replace(found, arms=None)
+            if reading.splits is not None:
+                log.beside = beside_of(store, log.impact, reading.splits)
         if options.compat is not None and log.terms is not None:
             log.own = _own_figures(store, arms, config, log)
 
@@ -362,6 +368,9 @@ class _Reading:
         self.gathering: Gathering | None = None
         if log.terms is not None and options.compat is None:
             self.gathering = gathering_for(store, options.asked(log.terms), arms, config)
+        self.splits: Splits | None = None
+        if self.gathering is not None and log.terms is not None and log.terms.details:
+            self.splits = Splits(store, options.asked(log.terms), arms, config)
 
     def items(self) -> Iterator[Item]:
         if self.log.sums is None:
@@ -380,6 +389,8 @@ class _Reading:
             for record in batch:
                 if self.gathering is not None:
                     self.gathering.see(record)
+                if self.splits is not None:
+                    self.splits.see(record)
                 yield from self._of(record, texts)
 
     def _uncounted_items(self, sums: ReportSums) -> Iterator[Item]:
@@ -389,6 +400,8 @@ class _Reading:
             for record in batch:
                 if self.gathering is not None:
                     self.gathering.see(record)
+                if self.splits is not None:
+                    self.splits.see(record)
                 if self._is_ordinary(record):
                     self._count(record, sums)
                 else:

@@ -643,7 +643,9 @@ def test_sections_lead_the_report_of_a_split_and_follow_its_measures(newest_log:
 
     found = report(newest_log, now=NOW, arms="experiment:exp-b-active")
     lines = found.text().splitlines()
-    leads = next(place for place, line in enumerate(lines) if line.startswith("treatment v holdout"))
+    leads = next(
+        place for place, line in enumerate(lines) if line.startswith("impact of Reflexio: treatment v holdout")
+    )
     measures = next(place for place, line in enumerate(lines) if "came back within" in line)
     learnings = lines.index("learnings")
     assert leads < measures < learnings

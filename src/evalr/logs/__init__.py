@@ -4,7 +4,7 @@ Text from a log is whatever somebody wrote: it is quoted where a message shows i
 """
 
 from evalr.logs.assignments import read_assignments
-from evalr.logs.blocks import Block, Card, Cards, Figure, Notice, Numbers, Table, Tile, Tiles
+from evalr.logs.blocks import Block, Card, Cards, Cell, Figure, Notice, Numbers, Table, Tile, Tiles
 from evalr.logs.finding import find_reader, installed_readers, read
 from evalr.logs.frames import read_frame
 from evalr.logs.further import Further, FurtherLine, ReportTerms, estimate_line, lift_line
@@ -17,6 +17,7 @@ __all__ = [
     "Block",
     "Card",
     "Cards",
+    "Cell",
     "Figure",
     "Further",
     "FurtherLine",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from evalr.errors import InputError
 from evalr.estimates.estimate import Estimate
@@ -61,13 +61,27 @@ class Tiles:
     title: str | None = None
 
 
+class Cell(NamedTuple):
+    """A text in a table with what is to be known of it.
+
+    Attributes:
+        text: the text.
+        tip: what is said where somebody points at it, such as what a number is of.
+        method: how it was computed; a page says so once, and refers to it.
+    """
+
+    text: str
+    tip: str | None = None
+    method: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """Rows of texts.
 
     Attributes:
         columns: what stands above them.
-        rows: one text for each column.
+        rows: one text for each column, or a cell where there is more to say of it. A phone shows each row by itself.
         title: what the table is.
         numbers: the columns that hold numbers, which are aligned to the right.
         filtered_by: a column by whose texts people choose the rows that they see.
@@ -77,7 +91,7 @@ class Table:
     """
 
     columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[str | Cell, ...], ...]
     title: str | None = None
     numbers: tuple[str, ...] = ()
     filtered_by: str | None = None

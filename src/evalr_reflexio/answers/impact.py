@@ -109,6 +109,15 @@ class Impact:
         """Success over time."""
         return self.everyone.trend
 
+    @property
+    def has_arms(self) -> bool:
+        """Whether any session of the period is in an arm."""
+        return self.arms is not None and any(
+            answer.coverage.whole or answer.measures["success"].n
+            for arm, answer in self.arms.by_arm.items()
+            if arm is not None
+        )
+
     def recent_by_source(self) -> Mapping[str | None, list[RecentOutcome]]:
         """`recent` by the request source of the sessions' first requests."""
         return by_request_source(self.recent)
@@ -368,6 +377,13 @@ def answers_of(
         always_valid=asked.always_valid,
         notes=tuple(store.notes),
     )
+
+
+def arms_answer(gathering: Gathering, arms: Arms, *, randomised: bool) -> ArmsAnswer:
+    """What a pass comes to of its arms alone."""
+    members = Members(*gathering.members(), gathering.bits)
+    entries = {arm: sums.entries() for arm, sums in gathering.sums.items()}
+    return _arms(gathering, arms, entries, members, (gathering.evaluator, UNVERSIONED), randomised=randomised)
 
 
 def _arms(

@@ -60,17 +60,18 @@ def sections(impact: Impact, beside: Beside | None = None) -> tuple[Further, ...
         parts.append(("customers", _CUSTOMERS, _customers(impact.customers), impact.customers.to_dict()))
     parts.append(("recent", "the newest verdicts on sessions", _recent(impact), _recent_data(impact)))
     parts.append(("health", "what was evaluated", _health(impact.health), impact.health.to_dict()))
-    blocks: Mapping[str, tuple[Block, ...]] = {}
-    if beside is not None:
-        from evalr_reflexio.blocks.page import blocks_of  # for pages alone
+    if beside is None:
+        return tuple(_further(*part) for part in parts)
+    from evalr_reflexio.blocks.page import blocks_of, further_pages  # for pages alone
 
-        blocks = blocks_of(impact, beside)
-    return tuple(
-        Further(
-            name=name, title=title, lines=tuple(lines), data=data, leads=name == "arms", blocks=blocks.get(name, ())
-        )
-        for name, title, lines, data in parts
-    )
+    blocks = blocks_of(impact, beside)
+    found = [_further(*part, blocks[part[0]]) for part in parts]
+    last = found.pop()
+    return (*found, *further_pages(impact, beside), last)
+
+
+def _further(name: str, title: str, lines: Lines, data: Mapping[str, Any], blocks: tuple[Block, ...] = ()) -> Further:
+    return Further(name=name, title=title, lines=tuple(lines), data=data, leads=name == "arms", blocks=blocks)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -80,7 +81,7 @@ def sections(impact: Impact, beside: Beside | None = None) -> tuple[Further, ...
 
 def _arms_title(arms: ArmsAnswer) -> str:
     pairs = ", ".join(f"{pair.treatment} v {pair.control}" for pair in arms.pairs) or "arms"
-    return f"{pairs} · {arms.name}"
+    return f"impact of Reflexio: {pairs} · {arms.name}"
 
 
 def _arms(impact: Impact, arms: ArmsAnswer) -> Lines:

@@ -10,18 +10,19 @@ from evalr.estimates.reflexio_rules import CAP
 from evalr.estimates.stating import denominator_words, method_sentence
 from evalr.estimates.trends import Trends
 from evalr.estimates.words import count_words, interval_words, p_words, share_digits, value_words
-from evalr.logs.blocks import Block, Figure, Notice, Numbers, Table, Tile, Tiles
+from evalr.logs.blocks import Block, Notice, Table, Tile, Tiles
+from evalr.logs.further import figure
 from evalr_reflexio.answers.arm_answer import ArmAnswer, ArmPair, ArmsAnswer
 from evalr_reflexio.answers.impact import Impact
 from evalr_reflexio.answers.measured import SUCCESS
-from evalr_reflexio.arms import checked_words
+from evalr_reflexio.arms import TagArms, checked_words
+from evalr_reflexio.blocks.comparing import comparisons
 from evalr_reflexio.blocks.shadow import wins_tile
-from evalr_reflexio.blocks.words import arm_words, counts_words
+from evalr_reflexio.blocks.words import arm_words, chart_width, counts_words
 from evalr_reflexio.compat.groups import lift_tile
 
 BEYOND = ">±50pp"
 NOT_ENOUGH = "low confidence: too few sessions to take the lift for a measurement"
-FEW = "low confidence: fewer than 30 clusters in an arm"
 
 
 def impact_row(impact: Impact, arms: ArmsAnswer) -> Iterator[Block]:
@@ -35,7 +36,7 @@ def impact_row(impact: Impact, arms: ArmsAnswer) -> Iterator[Block]:
         tiles.append(wins_tile(impact.shadow))
     yield Tiles(tiles=tuple(tiles))
     yield arms_chart(impact, arms)
-    yield from comparisons(arms, impact.turns)
+    yield from comparisons(arms, impact)
     yield _arms_table(arms)
     if arms.untagged:
         yield _untagged(arms)
@@ -77,9 +78,9 @@ def _lift_tile(pair: ArmPair, arms: ArmsAnswer, impact: Impact) -> Tile:
         )
     half = None if shown.low is None or shown.high is None else (shown.high - shown.low) / 2
     beyond = half is None or half > CAP
-    warning = NOT_ENOUGH if beyond else FEW if "low_confidence" in shown.flags else None
-    if half is not None:
-        lines.insert(0, BEYOND if beyond else f"±{share_digits(half)}pp")
+    few = " v ".join(each.cluster_words() or count_words(each.n, each.noun) for _, each in _both(lift))
+    low = f"low confidence: {few}" if "low_confidence" in shown.flags else None
+    width = BEYOND if beyond else f"±{share_digits(half or 0.0)}pp"
     p = lift.always_valid_p if impact.always_valid else lift.p
     if p is not None:
         lines.append(p_words(p))
@@ -88,9 +89,9 @@ def _lift_tile(pair: ArmPair, arms: ArmsAnswer, impact: Impact) -> Tile:
     return Tile(
         title=title,
         value=value_words(shown.value, shown.unit),
-        interval=interval_words(shown.low, shown.high, shown.unit),
+        interval=f"{width} {interval_words(shown.low, shown.high, shown.unit)}".rstrip(),
         lines=tuple(lines),
-        warning=warning,
+        warning=NOT_ENOUGH if beyond else low,
         footnote=_method(lift, shown),
     )
 
@@ -115,40 +116,17 @@ def arms_chart(impact: Impact, arms: ArmsAnswer) -> Block:
     curves = {arm: curves[arm] for arm in (*(arm for arm in curves if arm is not None), None) if arm in curves}
     if not curves:
         return Notice(text="no session of the period has a verdict, so there is no trend to draw")
-    plot = Trends("arm", impact.bucket, curves).plot(title="")
     example = next(each for trend in curves.values() for each in trend.values() if each.n)
     observed = "" if arms.randomised else "Observational: arms are not known to be assigned at random. "
     untagged = " Untagged sessions are in no arm and are taken for neither." if None in curves else ""
-    return Figure(
-        spec=plot.spec,
-        says=f"success by {impact.bucket}, {plot.says}",
+    buckets = {bucket for trend in curves.values() for bucket in trend}
+    return figure(
+        Trends("arm", impact.bucket, curves),
+        width=chart_width(len(buckets)),
         title=f"success by {impact.bucket}, by arm{'' if arms.randomised else ' (observational)'}",
         footnote=f"{observed}Judged sessions by the {impact.bucket} (UTC) that they began on; the n of each point "
         f"stands above it, in the color of its arm. {method_sentence(example)}{untagged}",
     )
-
-
-def comparisons(arms: ArmsAnswer, turns: int) -> Iterator[Block]:
-    """Everything that arms are compared in, for each pair of them."""
-    for pair in arms.pairs:
-        names = f"{pair.treatment} v {pair.control}"
-        yield Numbers(
-            rows=tuple((titled(name, turns), lift) for name, lift in pair.lifts.items()),
-            title=f"differences, {names}",
-            footnote=" · ".join(pair.allocation.notes()),
-        )
-
-
-def titled(name: str, turns: int) -> str:
-    """What is compared, in words."""
-    return {
-        "success": "success",
-        "corrections": "corrections a session",
-        "turns": f"resolved within {count_words(turns, 'turn')}",
-        "escalation": "escalated",
-        "output_tokens": "output tokens a session",
-        "drop_off": "drop-off",
-    }[name]
 
 
 def _arms_table(arms: ArmsAnswer) -> Table:
@@ -184,5 +162,6 @@ def _untagged(arms: ArmsAnswer) -> Table:
             (cause, f"{count:,}", ", ".join(f"{value} ({n:,})" for value, n in arms.seen.get(cause, {}).items()))
             for cause, count in arms.untagged.items()
         ),
-        footnote="They are counted and shown, and taken for neither arm: only a literal true or false is a tag.",
+        footnote="They are counted and shown, and taken for neither arm."
+        + (" Only a literal true or false is a tag." if arms.name == TagArms().name else ""),
     )

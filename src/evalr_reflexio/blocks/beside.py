@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 from evalr_reflexio.answers.arm_answer import ArmsAnswer
 from evalr_reflexio.answers.impact import Impact
+from evalr_reflexio.config import Experiment
 from evalr_reflexio.conversations import messages_before
 from evalr_reflexio.rows import Reference
+from evalr_reflexio.splits import Splits
 from evalr_reflexio.store import Store
 
 LONGEST_KEPT = 1_500
@@ -35,19 +37,21 @@ class Beside:
         answers: the texts of the answers that the impact lists.
         turns: the texts of the turns that diagnoses cite, by (session, interaction).
         learnings: the texts of the learnings that it lists.
-        splits: the same sessions in the arms of other splits, such as earlier experiments.
         sources: the same sessions by request source; None where there is one at most.
+        experiments: the same sessions in the arms of other experiments than that of the impact.
+        more_experiments: how many others there are.
     """
 
     answers: Mapping[Key, AnswerTexts] = field(default_factory=dict)
     turns: Mapping[tuple[str, int], str] = field(default_factory=dict)
     learnings: Mapping[Reference, str] = field(default_factory=dict)
-    splits: tuple[ArmsAnswer, ...] = ()
     sources: ArmsAnswer | None = None
+    experiments: Mapping[Experiment, ArmsAnswer] = field(default_factory=dict)
+    more_experiments: int = 0
 
 
-def beside_of(store: Store, impact: Impact) -> Beside:
-    """The texts of what an impact lists: of its newest answers and their learnings, and of no others."""
+def beside_of(store: Store, impact: Impact, splits: Splits) -> Beside:
+    """Other splits, and the texts of what an impact lists: of its newest answers and learnings, and of no others."""
     answers: dict[Key, AnswerTexts] = {}
     turns: dict[tuple[str, int], str] = {}
     wanted, cited, learnings = _wanted(impact)
@@ -60,7 +64,15 @@ def beside_of(store: Store, impact: Impact) -> Beside:
                 if (session, row.interaction_id) in cited:
                     turns[session, row.interaction_id] = f"{row.role}: {_cut(row.content)}"
     texts = {name: _cut(text) for name, text in store.learning_texts(learnings).items()}
-    return Beside(answers=answers, turns=turns, learnings=texts)
+    sources, experiments = splits.answers()
+    return Beside(
+        answers=answers,
+        turns=turns,
+        learnings=texts,
+        sources=sources,
+        experiments=experiments,
+        more_experiments=splits.more,
+    )
 
 
 def _wanted(impact: Impact) -> tuple[set[Key], set[tuple[str, int]], set[Reference]]:

@@ -12,14 +12,15 @@ from evalr_reflexio.answers.learning_sums import ImpactEstimates
 from evalr_reflexio.answers.learnings import LearningAnswer, LearningRecord
 from evalr_reflexio.answers.responses import JudgedResponse
 from evalr_reflexio.blocks.beside import Beside
-from evalr_reflexio.blocks.words import counts_words, moment, of_user, shortened
+from evalr_reflexio.blocks.words import counts_words, excerpt, moment, of_user, shortened
 from evalr_reflexio.rows import LearningRow, Reference
 
-MOST_CHARACTERS = 300_000
+MOST_CHARACTERS = 150_000
 """Of the texts of all responses together: later ones are counted, and left out."""
 MOST_LEARNINGS = 10
 """That a response opens to."""
 LISTED = 10
+_GONE = "its text is not in the log"
 _TOGETHER = {"positive": "helped", "negative": "hurt", "mixed": "helped and hurt", "neutral": "neither"}
 _RELEVANT = {True: "relevant", False: "not relevant", None: "relevance not known"}
 _NO_CAUSE = (
@@ -114,11 +115,12 @@ def _response(each: JudgedResponse, beside: Beside) -> Card:
     more = (("and", f"{count_words(hidden, 'more learning')}; --json has them all"),) if hidden else ()
     message, answer = ("", "") if texts is None else (texts.message, texts.served)
     return Card(
-        title=f"{moment(each.at)} · answer {each.interaction} in {of_user(each.session, each.user)}",
+        title=f"{moment(each.at)} · {excerpt(message or _GONE)}",
         chips=(together, _RELEVANT[each.relevant], count_words(len(each.learnings), "learning")),
         texts=(
-            ("message", shortened(message) or "its text is not in the log"),
-            ("answer", shortened(answer) or "its text is not in the log"),
+            ("answer", f"{each.interaction} in {of_user(each.session, each.user)}"),
+            ("message", shortened(message) or _GONE),
+            ("response", shortened(answer) or _GONE),
             *more,
         ),
         inside=tuple(inside),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from evalr.logs.blocks import Block
+from evalr.logs.further import Further
 from evalr_reflexio.answers.impact import Impact
 from evalr_reflexio.blocks.arms import impact_row
 from evalr_reflexio.blocks.beside import Beside
@@ -12,6 +13,27 @@ from evalr_reflexio.blocks.health import customer_blocks, health_blocks
 from evalr_reflexio.blocks.learnings import learning_blocks
 from evalr_reflexio.blocks.recent import recent_blocks, trend_blocks
 from evalr_reflexio.blocks.shadow import shadow_blocks
+from evalr_reflexio.blocks.splits import experiment_blocks, source_blocks
+
+
+def further_pages(impact: Impact, beside: Beside) -> Iterator[Further]:
+    """Sections that stand on a page alone."""
+    if beside.sources is not None:
+        yield Further(
+            name="request_sources",
+            title="request sources",
+            lines=(),
+            data=beside.sources.to_dict(),
+            blocks=tuple(source_blocks(beside.sources, impact)),
+        )
+    if beside.experiments:
+        yield Further(
+            name="experiments",
+            title="retrieval experiments" if impact.arms is None else "other retrieval experiments",
+            lines=(),
+            data={each.id: arms.to_dict() for each, arms in beside.experiments.items()},
+            blocks=tuple(experiment_blocks(beside.experiments, beside.more_experiments, impact)),
+        )
 
 
 def blocks_of(impact: Impact, beside: Beside) -> Mapping[str, tuple[Block, ...]]:

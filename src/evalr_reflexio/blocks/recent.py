@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evalr.logs.blocks import Block, Figure, Notice, Numbers, Table
+from evalr.logs.blocks import Block, Notice, Numbers, Table
+from evalr.logs.further import figure
 from evalr_reflexio.answers.impact import Impact
 from evalr_reflexio.answers.recent import RecentOutcome
-from evalr_reflexio.blocks.arms import titled
-from evalr_reflexio.blocks.words import account_words, arm_words, moment, shortened
+from evalr_reflexio.blocks.comparing import titled
+from evalr_reflexio.blocks.words import account_words, arm_words, chart_width, moment, shortened
 
 _COLUMNS = (
     "session", "user", "began", "request source", "outcome", "failure type", "reason", "corrections", "turns",
@@ -21,10 +22,9 @@ def trend_blocks(impact: Impact) -> Iterator[Block]:
     """All judged sessions, whatever their arm."""
     trend = impact.trend
     if sum(1 for each in trend.values() if each.n) > 1:
-        plot = trend.plot(title="")
-        yield Figure(
-            spec=plot.spec,
-            says=plot.says,
+        yield figure(
+            trend,
+            width=chart_width(len(trend)),
             title=f"success by {trend.by}, all sessions",
             footnote=f"Judged sessions by the {trend.by} (UTC) that they began on; the n of each point is above it. "
             f"{account_words(impact.success).partition('. ')[2]}",
@@ -33,7 +33,7 @@ def trend_blocks(impact: Impact) -> Iterator[Block]:
         yield Notice(text=f"all verdicts are of one {trend.by}, so there is no trend to draw")
     yield Numbers(
         title="all sessions",
-        rows=tuple((titled(name, impact.turns), each) for name, each in impact.everyone.measures.items()),
+        rows=tuple((titled(name, impact), each) for name, each in impact.everyone.measures.items()),
         footnote=f"By the judge {impact.evaluator}: of each session its last verdict.",
     )
 
@@ -52,7 +52,7 @@ def recent_blocks(impact: Impact) -> Iterator[Block]:
         filtered_by="request source",
         total=impact.recent_of,
         footnote=f"Newest first, one row for each session of each user, by its last verdict of {impact.evaluator}. "
-        "Corrections, turns and escalation are as judged. A session whose tags are pending was not tagged yet.",
+        "Corrections, turns and escalation are as judged. Tags are pending where a session was not tagged yet.",
     )
 
 
@@ -68,7 +68,7 @@ def _row(each: RecentOutcome, *, arms: bool) -> tuple[str, ...]:
         _number(each.corrections),
         _number(each.turns),
         "" if each.escalated is None else "yes" if each.escalated else "no",
-        "pending" if each.tags is None else shortened(", ".join(each.tags), 200),
+        "pending" if each.tags is None else shortened(", ".join(each.tags), 200) or "none matched",
         *([arm_words(each.arm)] if arms else []),
     )
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from evalr.estimates.words import count_words, interval_words, p_words, value_words
-from evalr.logs.blocks import Block, Card, Cards, Figure, Notice, Numbers, Tile, Tiles
+from evalr.logs.blocks import Block, Card, Cards, Notice, Numbers, Tile, Tiles
+from evalr.logs.further import figure
 from evalr.quoting import quoted
 from evalr_reflexio.answers.shadows import Compared, ShadowAnswer
 from evalr_reflexio.blocks.beside import AnswerTexts, Beside, Key
-from evalr_reflexio.blocks.words import account_words, arm_words, moment, of_user, shortened
+from evalr_reflexio.blocks.words import account_words, arm_words, chart_width, excerpt, moment, of_user, shortened
 from evalr_reflexio.stored import CONTROLS
 
 ALL = "without a prompt version"
@@ -30,7 +31,7 @@ def wins_tile(shadow: ShadowAnswer) -> Tile:
             f"{counts['wins']:,} wins · {counts['ties']:,} ties · {counts['losses']:,} losses",
             f"n={wins.n:,} judged of {count_words(shadow.with_shadow, 'answer')} with a shadow",
         ),
-        warning="low confidence: fewer than 30 clusters" if "low_confidence" in wins.flags else None,
+        warning=f"low confidence: {wins.cluster_words()}" if "low_confidence" in wins.flags else None,
         spark=tuple(each.value for bucket, each in shadow.trend.items() if bucket is not None)[-60:],
         footnote=f"Wins over all that were judged; a tie is not won. {account_words(wins)} The line is the same by "
         f"{shadow.trend.by}.",
@@ -40,8 +41,7 @@ def wins_tile(shadow: ShadowAnswer) -> Tile:
 def shadow_blocks(shadow: ShadowAnswer, beside: Beside) -> Iterator[Block]:
     """The section on two answers to one message."""
     yield Tiles(tiles=(wins_tile(shadow),))
-    for text in _assumed(shadow):
-        yield Notice(text=text)
+    yield from _assumed(shadow)
     arms = shadow.arms if len(shadow.arms) > 1 else {}
     yield Numbers(
         title="wins, ties and losses",
@@ -54,10 +54,9 @@ def shadow_blocks(shadow: ShadowAnswer, beside: Beside) -> Iterator[Block]:
         footnote=_below(shadow),
     )
     if sum(1 for each in shadow.trend.values() if each.n) > 1:
-        plot = shadow.trend.plot(title="")
-        yield Figure(
-            spec=plot.spec,
-            says=plot.says,
+        yield figure(
+            shadow.trend,
+            width=chart_width(len(shadow.trend)),
             title=f"won with Reflexio, by {shadow.trend.by}",
             footnote=f"Of the answers given on each {shadow.trend.by} (UTC); the n of each point stands above it. "
             f"{account_words(shadow.wins).partition('. ')[2]}",
@@ -79,13 +78,14 @@ def shadow_blocks(shadow: ShadowAnswer, beside: Beside) -> Iterator[Block]:
     )
 
 
-def _assumed(shadow: ShadowAnswer) -> Iterator[str]:
+def _assumed(shadow: ShadowAnswer) -> Iterator[Notice]:
     whose = {"served": "the served answer", "shadow": "the shadow", "arm": "the served one, but in the control"}
     version = "" if shadow.version is None else f"; verdicts are those of prompt version {quoted(shadow.version)}"
-    yield f"with Reflexio is taken to be {whose[shadow.which]}{version}"
+    yield Notice(text=f"with Reflexio is taken to be {whose[shadow.which]}{version}")
     controls = [arm for arm in shadow.arms if arm is not None and arm.casefold() in CONTROLS]
     if shadow.which == "served" and controls:
-        yield f"in {controls[0]} the served answer has no Reflexio: --shadow arm says so"
+        text = f"in {controls[0]} the served answer has no Reflexio: --shadow arm says so"
+        yield Notice(text=text, tone="warning")
 
 
 def _below(shadow: ShadowAnswer) -> str:
@@ -109,9 +109,10 @@ def _cards(compared: Iterable[Compared], texts: Mapping[Key, AnswerTexts]) -> It
             chips.append(each.arm)
         message = _GONE if found is None else found.message or "no message before it"
         yield Card(
-            title=f"{moment(each.at)} · {of_user(each.session, each.user)}",
+            title=f"{moment(each.at)} · {excerpt(message)}",
             chips=tuple(chips),
             texts=(
+                ("session", of_user(each.session, each.user)),
                 ("message", shortened(message)),
                 *((name, shortened(answers[name], 1_200) or "empty") for name in beside),
                 ("the judge's reason", shortened(each.reason or "none given")),

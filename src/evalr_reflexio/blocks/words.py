@@ -10,6 +10,8 @@ from evalr.estimates.stating import denominator_words, method_sentence
 
 LONGEST_SHOWN = 600
 """Characters of a text from the log that stands in a row or on a card."""
+LONGEST_EXCERPT = 90
+FEW_BUCKETS = 12
 
 
 def account_words(estimate: Estimate) -> str:
@@ -30,6 +32,16 @@ def moment(at: datetime) -> str:
 def shortened(text: str, longest: int = LONGEST_SHOWN) -> str:
     """A text from the log, no longer than a row can take."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def excerpt(text: str) -> str:
+    """How a text begins, in one line."""
+    return shortened(" ".join(text[: 4 * LONGEST_EXCERPT].split()), LONGEST_EXCERPT)
+
+
+def chart_width(buckets: int) -> int | None:
+    """Of a plot over time, so that many points do not stand too close to each other; few need no more than they do."""
+    return None if buckets <= FEW_BUCKETS else min(900, 24 * buckets)
 
 
 def counts_words(counts: Mapping[str, int]) -> str:

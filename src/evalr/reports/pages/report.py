@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,12 +13,12 @@ from evalr.estimates.lift import Lift
 from evalr.estimates.plot import Plot
 from evalr.estimates.survival import SurvivalCurve
 from evalr.estimates.trends import Trends
-from evalr.logs.blocks import Block, Figure, Numbers
+from evalr.logs.blocks import Block, Card, Cards, Cell, Figure, Numbers, Table, Tiles
 from evalr.logs.further import Further
 from evalr.reports.lane import Row
 from evalr.reports.pages.numbers import Footnotes, Number, lift_number, number, plain_rows
 from evalr.reports.pages.pictures import picture, spark
-from evalr.reports.pages.rendering import check_installed, policy, rendered, style
+from evalr.reports.pages.rendering import LONGEST_OPENED, check_installed, policy, rendered, style
 from evalr.reports.plots import plotter
 from evalr.reports.plots.contest import is_contest
 from evalr.reports.plots.lift import forest_figure
@@ -35,8 +36,8 @@ from evalr.reports.wording import (
 if TYPE_CHECKING:
     from evalr.reports.report import Report, Section
 
-MOST_DRAWN = 1_100_000
-"""Characters of plots, and of tables below them, on one page: more is left out, so that it opens at once."""
+MOST_DRAWN = 1_250_000
+"""Characters of plots, of tables below them, and of what readers add: more is left out, so that it opens at once."""
 ROW = 400
 """About as many has a row of a table."""
 NO_ROOM = "left out, so that the page stays small: a report on fewer measures (--measure) has it"
@@ -113,8 +114,9 @@ def html_page(report: Report) -> str:
     # In the order in which room for plots is given: first what somebody asked for, and what a reader knows best.
     leading = [_further(each, pictures) for each in report.further if each.leads]
     further = [_further(each, pictures) for each in report.further if not each.leads]
-    sections = [_section(section, number, pictures) for number, section in enumerate(report.sections) if section.rows]
     rows = [(row, section) for section in report.sections for row in section.rows]
+    arms = _arms(rows, pictures)
+    sections = [_section(section, number, pictures) for number, section in enumerate(report.sections) if section.rows]
     header = header_words(report)
     return rendered(
         "report.html",
@@ -127,7 +129,7 @@ def html_page(report: Report) -> str:
         leading=leading,
         further=further,
         sections=sections,
-        arms=_arms(rows, pictures),
+        arms=arms,
         groups=_groups(report, footnotes),
         smaller_groups=max((len(row.groups or ()) for row, _ in rows if _by_name(row)), default=0),
         by=report.by,
@@ -347,7 +349,8 @@ def _further(section: Further, pictures: Pictures) -> dict[str, Any]:
 
 
 def _block(block: Block, pictures: Pictures) -> Mapping[str, Any]:
-    """A block with its kind, and with the pictures that are in it."""
+    """A block with its kind, and with the pictures that are in it; its texts take room, too."""
+    pictures.size += _size(block)
     found: dict[str, Any] = {"kind": type(block).__name__.lower(), "block": block}
     if isinstance(block, Figure):
         svg, why_not = pictures.tried(Plot(spec=block.spec, says=block.says))
@@ -355,10 +358,12 @@ def _block(block: Block, pictures: Pictures) -> Mapping[str, Any]:
     if isinstance(block, Numbers):
         found["numbers"] = [_number(title, each, pictures.footnotes) for title, each in block.rows]
         found["level"] = next((f"{100 * _level(each):g}%" for _, each in block.rows), "")
-    if hasattr(block, "tiles"):
+    if isinstance(block, Tiles):
         found["sparks"] = [spark(list(tile.spark)) for tile in block.tiles]
-    if getattr(block, "filtered_by", None) is not None:
-        found |= _filtered(block)
+    if isinstance(block, Table):
+        found["rows"] = [[_cell(each, pictures.footnotes) for each in row] for row in block.rows]
+        if block.filtered_by is not None:
+            found |= _filtered(block)
     return found
 
 
@@ -366,19 +371,59 @@ def _number(title: str, found: Estimate | Lift, footnotes: Footnotes) -> Number:
     return lift_number(title, found, footnotes) if isinstance(found, Lift) else number(title, found, footnotes)
 
 
+MARKUP = 55
+"""About as many characters stand around each text."""
+
+
+def _size(block: Block) -> int:
+    """About how many characters a block has, without its pictures."""
+    if isinstance(block, Table):
+        return sum(MARKUP + sum(map(len, filter(None, _cell_texts(cell)))) for row in block.rows for cell in row)
+    if isinstance(block, Numbers):
+        return ROW * len(block.rows)
+    return sum(map(_card_size, block.cards)) if isinstance(block, Cards) else 0
+
+
+def _cell_texts(cell: str | Cell) -> tuple[str | None, ...]:
+    return (cell,) if isinstance(cell, str) else cell[:2]
+
+
+def _card_size(card: Card) -> int:
+    texts = sum(MARKUP + min(len(text), LONGEST_OPENED) for _, text in card.texts)
+    return MARKUP * (2 + len(card.chips)) + texts + sum(map(_card_size, card.inside))
+
+
+class TableCell(NamedTuple):
+    """A cell as a page shows it."""
+
+    text: str
+    tip: str | None = None
+    footnote: int | None = None
+
+
+def _cell(cell: str | Cell, footnotes: Footnotes) -> TableCell:
+    if isinstance(cell, str):
+        return TableCell(cell)
+    return TableCell(cell.text, cell.tip, None if cell.method is None else footnotes.number(cell.method))
+
+
 def _level(found: Estimate | Lift) -> float:
     return found.difference.level if isinstance(found, Lift) else found.level
 
 
-def _filtered(table: Any) -> dict[str, Any]:
+MOST_CHOICES = 10
+"""By which rows are chosen; the style knows as many."""
+
+
+def _filtered(table: Table) -> dict[str, Any]:
     """The texts by which rows are chosen, the most frequent ones, and which of them each row has."""
-    column = table.columns.index(table.filtered_by)
-    counts: dict[str, int] = {}
-    for row in table.rows:
-        counts[row[column]] = counts.get(row[column], 0) + 1
-    choices = sorted(counts, key=lambda text: (-counts[text], text))[:10]
-    place = {text: index for index, text in enumerate(choices)}
-    return {
-        "choices": [(text, counts[text]) for text in choices],
-        "chosen": [place.get(row[column]) for row in table.rows],
-    }
+    column = table.columns.index(table.filtered_by or "")
+    texts = [cell if isinstance(cell, str) else cell.text for cell in (row[column] for row in table.rows)]
+    counts = Counter(texts)
+    choices = sorted(counts, key=lambda text: (-counts[text], text))
+    hidden = choices[MOST_CHOICES - 1 :] if len(choices) > MOST_CHOICES else []
+    place = {text: index for index, text in enumerate(choices[: MOST_CHOICES - 1] if hidden else choices)}
+    found = [(text, counts[text]) for text in place]
+    if hidden:
+        found.append((f"{len(hidden):,} others", sum(counts[text] for text in hidden)))
+    return {"choices": found, "chosen": [place.get(text, MOST_CHOICES - 1) for text in texts]}
