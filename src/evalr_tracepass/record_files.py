@@ -57,6 +57,10 @@ def rows_of(path: Path, log: Log, fires_on: FiresOn) -> Iterator[Read]:
         raise LogError(f"{log.path}: there are no records in it")
 
 
+GLANCE = 0.2
+"""Seconds to wait for a database that is locked, only to see whether it holds records."""
+
+
 def is_record_file(path: Path, head: bytes) -> bool:
     """Whether a file holds records, by the names of its columns."""
     if head.startswith(PARQUET):
@@ -65,7 +69,7 @@ def is_record_file(path: Path, head: bytes) -> bool:
             tail = file.read()
         return all(name.encode() in tail for name in SIGNS)
     if is_sqlite(head):
-        database = open_database(path)
+        database = open_database(path, wait=GLANCE)
         try:
             return _table(database.connection) is not None
         finally:
