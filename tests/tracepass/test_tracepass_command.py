@@ -93,13 +93,18 @@ def test_B9_grep_only_new_leaves_out_what_a_pass_has_read(traces: Path) -> None:
     # What another signal or another file has is new; the messages of people in the first were read.
     assert code == 0
     assert {line.split("\t")[3] for line in out.splitlines()} == {"looping"}
-    assert "evalr: read by an earlier pass: 3 predictions" in err
+    assert "evalr: 3 predictions spared: earlier passes have them" in err
     assert not list(traces.glob("traces/*.db"))
     write(traces / "traces", "one.jsonl", {**ANGRY, "id": "late"})
     new = ran(traces, "grep", "negative", "traces", "--only-new")[1].splitlines()
     assert [line.split("\t")[1] for line in new] == ["late"]
     ran(traces, "run", "traces", "--signal", "heuristic-negative-tone", "--only-new")
     assert ran(traces, "grep", "negative", "traces", "--only-new")[0] == 1
+
+
+def test_B20_grep_says_where_no_conversation_was_read(traces: Path) -> None:
+    code, _, err = ran(traces, "grep", "negative", "traces", "--where", "user=nobody")
+    assert (code, err) == (1, "evalr: no conversation was read: 3 not in the scope\n")
 
 
 def test_B20_grep_exits_with_1_when_nothing_fired(traces: Path) -> None:

@@ -96,6 +96,8 @@ def test_B9_only_new_reads_what_no_pass_has_read(folder: Path) -> None:
     write_lines(folder / "traces.jsonl", conversation("late", "Awful, terrible, useless!!"))
     found = parsed(folder, "run", "traces.jsonl", *NEGATIVE, "--only-new")
     assert (found["total_inputs"], found["flagged"]) == (1, 1)
+    assert "3 predictions spared: earlier passes have them" in ran(folder, "status", "latest")[1].splitlines()
+    assert "This pass read only what was new: 3 predictions of earlier passes" in ran(folder, "results", "--rates")[1]
     code, _, err = ran(folder, "run", "traces.jsonl", *NEGATIVE, "--only-new", "--rerun-all")
     assert (code, "pass one of them" in err) == (2, True)
 
@@ -155,6 +157,7 @@ def test_B19_a_monitor_reads_each_conversation_once(folder: Path) -> None:
     arguments = ["monitor", "traces.jsonl", *NEGATIVE, "--now", "2026-11-01T12:00:00Z"]
     assert parsed(folder, *arguments)["flagged"] == 1
     assert parsed(folder, *arguments)["total_inputs"] == 0
+    assert ran(folder, *arguments)[1] == "nothing new since the last run\n"
 
 
 def test_B19_a_webhook_needs_a_secret(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -298,3 +301,4 @@ def test_B10_failed_rows_are_shown_and_tried_again(folder: Path, service: Servic
     lines = ran(folder, "retry", latest, "traces.jsonl", "--by", "batch")[1].splitlines()
     assert lines[:2] == ["Pass complete", "1 conversation flagged"]
     assert ran(folder, "results", latest, "--failed")[1] == "no input failed\n"
+    assert ran(folder, "retry", latest, "traces.jsonl")[1] == f"pass {latest} has no failed inputs\n"

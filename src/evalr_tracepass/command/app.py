@@ -307,6 +307,8 @@ def retry(
         with _again(kept, begun, things, by, url, total=begun.failed_inputs) as passes:
             found = passes.retry_sync(begun.id, _source(log, reading))
         lines, fields = told(kept, found, log)
+    if begun.status == "complete":
+        lines = [f"pass {begun.id} has no failed inputs"]
     print_lines(lines, fields, json=json)
 
 

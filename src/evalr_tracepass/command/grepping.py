@@ -56,25 +56,32 @@ class Found:
 
     Attributes:
         fired: turns on which a signal fired.
+        conversations: that were looked at.
         inputs: texts that were read.
         answered: predictions that were spared, since a pass has them.
         failed: predictions that failed, by kind of error.
         not_retained: turns whose content the logs do not have.
-        left_out: conversations and files that were not, by reason.
+        passed_over: conversations that nobody asked for, by reason.
+        left_out: conversations and files that could not be read, by reason.
     """
 
     fired: int = 0
+    conversations: int = 0
     inputs: int = 0
     answered: int = 0
     failed: Counter[str] = field(default_factory=Counter)
     not_retained: int = 0
+    passed_over: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
 
     def notes(self) -> list[str]:
         """What a person has to know of what was not read."""
         notes = []
+        if not self.conversations:
+            why = ", ".join(f"{n:,} {reason}" for reason, n in self.passed_over.items())
+            notes.append("no conversation was read" + (f": {why}" if why else ""))
         if self.answered:
-            notes.append(f"read by an earlier pass: {count_words(self.answered, 'prediction')}")
+            notes.append(f"{count_words(self.answered, 'prediction')} spared: earlier passes have them")
         if self.not_retained:
             notes.append(f"content not retained: {count_words(self.not_retained, 'input')}")
         if self.failed:
@@ -147,7 +154,9 @@ def search(
     progress.clear()
     found.answered = asked[0] - asked[1]
     found.not_retained = rows.estimate().not_retained
-    found.left_out.update({reason: n for reason, n in rows.left_out.items() if reason not in ASKED_FOR})
+    found.conversations = rows.conversations
+    for reason, count in rows.left_out.items():
+        (found.passed_over if reason in ASKED_FOR else found.left_out)[reason] += count
 
 
 def _who(item: Item) -> tuple[str, str]:

@@ -211,6 +211,8 @@ def monitored(
     shown.clear()
     if found is None:
         return ["another process runs this monitor just now"], {"pass": None}
+    if found.status in ENDED and not found.total_inputs:
+        return ["nothing new since the last run"], told(kept, found)[1]
     return told(kept, found, source.name)
 
 

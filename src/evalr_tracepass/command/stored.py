@@ -49,7 +49,8 @@ def status_lines(
     kept: Kept, found: Pass, totals: Totals, counts: Mapping[Any, int], batches: Sequence[Batch]
 ) -> Iterator[str]:
     """Where a pass stands, in the words of the panel."""
-    yield f"{safe_text(found.id)}  {found.status.replace('_', ' ')}"
+    signals = ", ".join(safe_text(str(signal["signal_id"])) for signal in found.selected_signals)
+    yield f"{safe_text(found.id)}  {time_words(found.created_at)}  {found.status.replace('_', ' ')}  {signals}"
     if found.status in ENDED:
         yield from ended_lines(kept, found, totals)
     else:
@@ -80,6 +81,8 @@ def ended_lines(kept: Kept, found: Pass, totals: Totals, log: str = "LOG") -> li
             f"View failed inputs: evalr tracepass results {name} --failed{options}",
             f"Retry failed: evalr tracepass retry {name} {shlex.quote(safe_text(log, longest=400))}{options}",
         ]
+    if found.answered:
+        lines.append(f"{count_words(found.answered, 'prediction')} spared: earlier passes have them")
     beyond = found.estimate.left_out.get(OVER_THE_CAPS)
     if beyond:
         lines.append(f"{count_words(beyond, 'input')} beyond what a live preview sends: --by batch reads all")
@@ -134,7 +137,14 @@ def asked_results(
         found = kept.get_pass(name)
         parts = pass_rates(latest_records(kept.results_of(found.id)), found)
         chosen = [each for each in parts if not signals or each.signal.signal_id in signals]
-        return [line for each in chosen for line in str(each).splitlines()], {
+        lines = [line for each in chosen for line in str(each).splitlines()]
+        if found.answered:
+            spared = count_words(found.answered, "prediction")
+            lines += [
+                f"This pass read only what was new: {spared} of earlier passes count as pending.",
+                f"Of all of them: evalr tracepass export passes.jsonl{options_of(kept.place)}, evalr report passes.jsonl",
+            ]
+        return lines, {
             "pass": found.id,
             "rates": [each.to_dict() for each in chosen],
         }
