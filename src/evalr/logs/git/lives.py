@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from evalr.inputs import History, Now, Role, known_reading_time
+from evalr.inputs import History, Now, Revision, Role, known_reading_time
 
 MOST_PAIRS = 400_000_000
 """Pairs of lines that an alignment may weigh: some tenths of a second, and 50 MB."""
@@ -68,15 +68,9 @@ def lives_of(history: History, now: Now | None) -> list[Life]:
         key = tuple(new_texts)
         new_lines = before.get(key)
         if new_lines is None:
-            new_lines = [None] * len(new_texts)
-            for old, new in _kept(texts, new_texts):
-                new_lines[new] = lines[old] or _NOBODYS
-            for place, line in enumerate(new_lines):
-                if line is None and revision.role == "agent":
-                    agent = revision.attributes.get("agent")
-                    new_lines[place] = _Line(agent if isinstance(agent, str) else None, revision.at)
-                    found.append(new_lines[place])  # type: ignore[arg-type]  # it is one
-            new_lines = [None if line is _NOBODYS else line for line in new_lines]
+            kept = dict(_kept(texts, new_texts))
+            new_lines = [lines[kept[place]] if place in kept else _written(revision) for place in range(len(new_texts))]
+            found += [line for place, line in enumerate(new_lines) if line is not None and place not in kept]
         there = {id(line) for line in new_lines}
         for line in lines:
             if line is not None and id(line) not in there:
@@ -93,12 +87,16 @@ def lives_of(history: History, now: Now | None) -> list[Life]:
     return [Life(each.agent, each.born, each.until or end or each.born, each.taken_by) for each in found]
 
 
-_NOBODYS = _Line(None, datetime.min)
-"""Stands for a line that was there, and that no agent wrote."""
+def _written(revision: Revision) -> _Line | None:
+    """A line that a revision brought; None where no agent wrote it."""
+    if revision.role != "agent":
+        return None
+    agent = revision.attributes.get("agent")
+    return _Line(agent if isinstance(agent, str) else None, revision.at)
 
 
 def _kept(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """Which line of a text is which of the next one: as many as can be, in order.
+    """Which line of the new text is which of the old one: as many as can be, in order.
 
     Where that would be too much to find out, those of equal words, the first ones of either side.
     """
@@ -109,18 +107,18 @@ def _kept(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     while end < min(len(old), len(new)) - begin and old[-1 - end] == new[-1 - end]:
         end += 1
     same = [(place, place) for place in range(begin)]
-    same += [(len(old) - place, len(new) - place) for place in range(end, 0, -1)]
+    same += [(len(new) - place, len(old) - place) for place in range(end, 0, -1)]
     a, b = old[begin : len(old) - end], new[begin : len(new) - end]
     if not a or not b:
         return same
     if len(a) * len(b) > MOST_PAIRS:
-        return same + [(begin + one, begin + other) for one, other in _first_equal(a, b)]
+        return same + [(begin + other, begin + one) for one, other in _first_equal(a, b)]
     from rapidfuzz.distance import LCSseq
 
     for step in LCSseq.opcodes(a, b):
         if step.tag == "equal":
             size = step.src_end - step.src_start
-            same += [(begin + step.src_start + i, begin + step.dest_start + i) for i in range(size)]
+            same += [(begin + step.dest_start + i, begin + step.src_start + i) for i in range(size)]
     return same
 
 

@@ -149,8 +149,8 @@ class Lines:
             columns=columns,
             rows=rows,
             numbers=columns[1:],
-            footnote=f"{100 * self.terms.level:g}% intervals by log(-log), clustered by file; of those taken out, cumulative "
-            "incidence, where whoever comes first counts. Times to which no line was followed are left out.",
+            footnote=f"{100 * self.terms.level:g}% intervals by log(-log), clustered by file; of those taken out, "
+            "cumulative incidence, where whoever comes first counts. Times to which no line was followed are left out.",
         )
 
     def _by_file(self) -> Table:
@@ -193,13 +193,16 @@ class Lines:
         }
 
 
-_WHAT_IS_A_LINE = "A line is one that is not blank; from revision to revision as many stay as can, and one that is moved is written anew."
+_WHAT_IS_A_LINE = (
+    "A line is one that is not blank; from revision to revision as many stay as can, and one that is moved is written "
+    "anew."
+)
 
 
 def _method(curve: SurvivalCurve) -> str:
     return (
-        f"{100 * curve.level:g}% interval at each time: Kaplan-Meier on log(-log), clustered by file. Below, how many lines "
-        "were followed so long."
+        f"{100 * curve.level:g}% interval at each time: Kaplan-Meier on log(-log), clustered by file. Below, how many "
+        "lines were followed so long."
     )
 
 

@@ -11,8 +11,10 @@ from evalr.errors import EvalrError
 from evalr.estimates.estimate import Estimate, Groups, Trend
 from evalr.estimates.lift import Lift
 from evalr.estimates.plot import Plot
+from evalr.estimates.stating import method_sentence, number_cell
 from evalr.estimates.survival import SurvivalCurve
 from evalr.estimates.trends import Trends
+from evalr.estimates.words import count_words, plural
 from evalr.logs.blocks import Block, Card, Cards, Cell, Figure, Numbers, Table, Tiles
 from evalr.logs.further import Further
 from evalr.reports.lane import Row
@@ -41,6 +43,8 @@ MOST_DRAWN = 1_250_000
 ROW = 400
 """About as many has a row of a table."""
 NO_ROOM = "left out, so that the page stays small: a report on fewer measures (--measure) has it"
+MOST_GROUPS = 60
+"""Of a table of a measure's groups, the largest."""
 MOST_ROWS = 600
 """Of the tables by group, and of those by arm: where there are many numbers, fewer groups are shown."""
 
@@ -116,7 +120,11 @@ def html_page(report: Report) -> str:
     further = [_further(each, pictures) for each in report.further if not each.leads]
     rows = [(row, section) for section in report.sections for row in section.rows]
     arms = _arms(rows, pictures)
-    sections = [_section(section, number, pictures) for number, section in enumerate(report.sections) if section.rows]
+    sections = [
+        _section(section, number, pictures, own_groups=report.by is None)
+        for number, section in enumerate(report.sections)
+        if section.rows
+    ]
     header = header_words(report)
     return rendered(
         "report.html",
@@ -163,7 +171,9 @@ def _spark(row: Row) -> Any:
     return spark([e.value for e in estimates], [e.low for e in estimates], [e.high for e in estimates])
 
 
-def _section(section: Section, place: int, pictures: Pictures) -> dict[str, Any]:
+def _section(section: Section, place: int, pictures: Pictures, *, own_groups: bool) -> dict[str, Any]:
+    """A measure's; groups that were asked for have a section of their own, in which all measures are."""
+    table = _group_table(section) if own_groups else None
     return {
         "anchor": f"m{place}",
         "title": section.headline,
@@ -171,6 +181,7 @@ def _section(section: Section, place: int, pictures: Pictures) -> dict[str, Any]
         "question": section.question,
         "rows": [_row(row, section, f"m{place}-{index}", pictures) for index, row in enumerate(section.rows)],
         "notes": section.notes,
+        "table": None if table is None else {"kind": "table", "block": table},
         "rankings": [
             {
                 "title": ranked.ranking.title,
@@ -181,6 +192,48 @@ def _section(section: Section, place: int, pictures: Pictures) -> dict[str, Any]
             for ranked in section.rankings
         ],
     }
+
+
+def _group_table(section: Section) -> Table | None:
+    """Every number of each group side by side; None where fewer than two numbers have the same groups."""
+    rows = [(row_title(row, section), row.groups) for row in section.rows if row.groups is not None and _by_name(row)]
+    if len(rows) < 2 or any(set(groups) != set(rows[0][1]) for _, groups in rows):
+        return None
+    first = rows[0][1]
+    alike = all(groups[group].n == first[group].n for _, groups in rows for group in first)
+    shown = sorted(first, key=lambda group: -first[group].n)[:MOST_GROUPS]
+    noun = plural(next(iter(first.values())).noun)
+    columns = (first.by, *(title for title, _ in rows), *([f"{noun} counted"] if alike else []))
+    estimates = [each for _, groups in rows for each in groups.values()]
+    methods = dict.fromkeys(method_sentence(each) for each in estimates if each.low is not None)
+    return Table(
+        title=f"by {first.by}",
+        columns=columns,
+        rows=tuple(
+            (
+                first.group_words(group),
+                *(_cell(groups[group], counted=not alike) for _, groups in rows),
+                *([_counted(first[group])] if alike else []),
+            )
+            for group in first
+            if group in shown
+        ),
+        numbers=columns[1:],
+        total=len(first),
+        footnote=" ".join(
+            [f"Each number is of the {noun} of its group that were counted." if alike else "", *methods]
+        ).strip(),
+    )
+
+
+def _counted(estimate: Estimate) -> str:
+    left_out = sum(estimate.left_out.values())
+    return f"{estimate.n:,} of {estimate.n + left_out:,}" if left_out else f"{estimate.n:,}"
+
+
+def _cell(estimate: Estimate, *, counted: bool) -> str:
+    n = f" · {count_words(estimate.n, estimate.noun)}" if counted else ""
+    return f"{number_cell(estimate)}{n}"
 
 
 def _row(row: Row, section: Section, anchor: str, pictures: Pictures) -> dict[str, Any]:
@@ -204,7 +257,7 @@ def _figures(row: Row, pictures: Pictures, *, headline: bool) -> Iterator[Drawn]
     if details is not None and details.trends is not None and len(details.trends) > 1:
         yield _arm_trends(details.trends, details.lift, pictures)
     lift = row.lift or (None if details is None else details.lift)
-    if headline and lift is not None:
+    if lift is not None and (headline or lift.difference.value is None):
         drawn = pictures.drawn(lift_words(lift), lift, notes=lift.beside())
         yield drawn._replace(rows=[lift_number("difference", lift, footnotes)])
     if details is not None and details.curve is not None and details.curve.times and pictures.is_new(details.curve):
@@ -271,7 +324,9 @@ def _arms(rows: Sequence[tuple[Row, Section]], pictures: Pictures) -> dict[str, 
         svg, why_not = pictures.tried(plot) if drawable else (None, "no difference has a number")
         warnings = [each for each in lifts[0][1].warnings() if all(each in lift.warnings() for _, lift in lifts)]
         numbers = [lift_number(title, lift, pictures.footnotes) for title, lift in lifts]
-        forest = {"title": words, "drawn": Drawn("", svg, why_not, numbers, []), "warnings": warnings}
+        left = [title for title, lift in lifts if lift.difference.value is None]
+        notes = [f"without a difference, and with their arms in their own sections: {', '.join(left)}"] if left else []
+        forest = {"title": words, "drawn": Drawn("", svg, why_not, numbers, notes), "warnings": warnings}
     others = len({arm for _, groups in by_arm for arm in groups}) - len(names)
     return {"tables": tables, "forest": forest, "others": others}
 

@@ -14,12 +14,18 @@ from evalr.reports.plots.rows import interval_rows
 
 
 def lift_figure(lift: Lift, *, width: int | None = None) -> tuple[dict[str, Any], list[str]]:
-    """Both arms, those without one, and below them the difference; with what is to be known before it is believed."""
+    """Both arms, those without one, and below them the difference; with what is to be known before it is believed.
+
+    Where there is no difference, as of typical times, the arms stand alone, and it is said why.
+    """
     arms = [lift.treatment_arm, lift.control_arm]
     named: list[tuple[str, Estimate]] = [(arm, lift.arms[arm]) for arm in arms]
     named += [(lift.arms.group_words(arm), each) for arm, each in lift.arms.items() if arm not in arms]
     difference = [(f"{lift.treatment_arm} less {lift.control_arm}", lift.difference)]
     notes = lift.warnings() + ([] if lift.p is None else [p_words(lift.p)])
+    if lift.difference.value is None:
+        reason = lift.difference.reason
+        return interval_rows(named, width=width), [*notes, *([reason] if reason and reason not in notes else [])]
     parts = [
         interval_rows(named, width=width),
         interval_rows(difference, width=width, counted=False, color=INK),

@@ -34,7 +34,13 @@ def parts_figure(
             start = end
         said = [f"{count:,} {part}" for part, count in counts.items() if count]
         beside.append({"name": name, "beside": " · ".join(said) or "nothing"})
-    y = {"field": "name", "type": "nominal", "sort": None, "title": None, "axis": {"domain": False, "ticks": False}}
+    y = {
+        "field": "name",
+        "type": "nominal",
+        "sort": None,
+        "title": None,
+        "axis": {"domain": False, "ticks": False, "labelPadding": 6},
+    }
     x = {"field": "from", "type": "quantitative", "scale": {"domain": [0, 100], "nice": False}, "title": unit}
     color = {
         "field": "part",

@@ -14,6 +14,8 @@ from evalr.reports.plots.scales import Scale, scale_for
 
 WIDTH = 240
 STEP = 22
+_NAMES = {"domain": False, "ticks": False, "labelPadding": 10}
+"""With room for a point that lies at the beginning of the axis."""
 
 
 def n_words(estimate: Estimate) -> str:
@@ -64,7 +66,7 @@ def interval_rows(
     values = [{"name": name, **point_of(each, scale)} for name, (_, each) in zip(names, pairs, strict=True)]
     for row in values:
         row["beside"] = f"{row['shown']} · {row['n']}" if counted else row["shown"]
-    y = {"field": "name", "type": "nominal", "sort": None, "title": None, "axis": {"domain": False, "ticks": False}}
+    y = {"field": "name", "type": "nominal", "sort": None, "title": None, "axis": _NAMES}
     x = {
         "field": "value",
         "type": "quantitative",
