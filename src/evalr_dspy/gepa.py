@@ -13,6 +13,8 @@ import dspy
 from evalr.background import run_sync
 from evalr.errors import InputError
 from evalr.estimates.estimate import Estimate
+from evalr.estimates.plot import Plotted
+from evalr.estimates.shown import Printed
 from evalr.estimates.words import count_words
 from evalr.evaluators import I
 from evalr.labels import Dataset, Example, split
@@ -33,7 +35,7 @@ Status = Literal["trained", "no better candidate", "no candidate"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training(Generic[I, V]):
+class Training(Printed, Plotted, Generic[I, V]):
     """What came of training a judge.
 
     Attributes:
@@ -76,6 +78,10 @@ class Training(Generic[I, V]):
         if self.judge_errors:
             return "the judge gave no verdicts to reflect on"
         return "there was nothing to reflect on: the judge agreed with people wherever it was asked"
+
+    def drawn(self) -> list[tuple[str, Estimate]]:
+        """See `Plotted.drawn`."""
+        return [("before", self.before), ("after", self.after)]
 
     def __str__(self) -> str:
         proposed, failed = count_words(self.proposed, "rubric"), count_words(self.failed, "proposal")

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from evalr.background import run_sync
 from evalr.errors import InputError
 from evalr.estimates.rate import rate_interval
+from evalr.estimates.shown import Printed
 from evalr.inputs import Now, resolve_now, utc_now
 from evalr.labels import Threshold
 from evalr.labels.classifiers import text_mark
@@ -40,7 +41,7 @@ class Labelled(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Calibrated:
+class Calibrated(Printed):
     """What labels say of a signal.
 
     Attributes:

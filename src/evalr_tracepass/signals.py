@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from evalr.estimates.shown import Printed
 from evalr.estimates.words import share_digits
 from evalr.input_fields import Name, Time
 from evalr_tracepass.records import LabelScore, Prediction
@@ -18,7 +19,7 @@ Source = Literal["default", "custom"]
 Score = Annotated[float, Field(ge=0, le=1)]
 
 
-class Precision(BaseModel):
+class Precision(Printed, BaseModel):
     """What people's labels say of a signal: how often it is right when it fires, with the interval of that.
 
     Attributes:

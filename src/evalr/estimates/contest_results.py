@@ -7,6 +7,7 @@ from typing import Any
 
 from evalr.estimates import display
 from evalr.estimates.estimate import Estimate
+from evalr.estimates.plot import Plotted
 from evalr.estimates.words import ended_words, p_words
 
 
@@ -51,7 +52,7 @@ class WinTest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PositionEffect:
+class PositionEffect(Plotted):
     """What the position shown does to a contest.
 
     Attributes:
@@ -66,6 +67,11 @@ class PositionEffect:
     p: float | None
     adjusted: Estimate
     bias: Estimate
+
+    def drawn(self) -> list[tuple[str, Estimate]]:
+        """See `Plotted.drawn`."""
+        adjusted = self.adjusted.reading or self.adjusted.name
+        return [(self.first_slot.name, self.first_slot), (self.bias.name, self.bias), (adjusted, self.adjusted)]
 
     def __str__(self) -> str:
         """Three lines, the first with the p-value."""
@@ -84,7 +90,7 @@ class PositionEffect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Consistency:
+class Consistency(Plotted):
     """Do both orders of one pair get the same answer?
 
     Attributes:
@@ -99,6 +105,10 @@ class Consistency:
     first_slot: int
     second_slot: int
     p: float | None
+
+    def drawn(self) -> list[tuple[str, Estimate]]:
+        """See `Plotted.drawn`."""
+        return [(self.same.name, self.same)]
 
     def __str__(self) -> str:
         """One line: the estimate, how often the position decided, and the p-value."""

@@ -5,15 +5,18 @@ An estimate must not know how it is drawn, so what draws is found by its entry p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from evalr.errors import InputError, MissingExtraError, PluginError
 from evalr.plugins import load_plugins
 from evalr.quoting import safe_text
+
+if TYPE_CHECKING:
+    from evalr.estimates.estimate import Estimate
 
 GROUP, OURS = "evalr.plots", "vega"
 VEGA_LITE = "5.20"
@@ -96,9 +99,13 @@ class Plotter(Protocol):
 
 
 class Plotted:
-    """A result that can be drawn."""
+    """A result that can be drawn. One that only holds estimates names them in `drawn`, and they are its plot."""
 
     __slots__ = ()
+
+    def drawn(self) -> Sequence[tuple[str, Estimate]]:
+        """The estimates that its plot shows, each with what it is called; none where it has a plot of its own."""
+        return ()
 
     def plot(self, *, title: str | None = None, width: int | None = None) -> Plot:
         """Draw it: with its interval, and with the n of every point.

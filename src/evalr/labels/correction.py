@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evalr.estimates import display
 from evalr.estimates.estimate import Estimate, Groups, Status, frame, number_line
+from evalr.estimates.plot import Plotted
 from evalr.estimates.words import count_words, method_words, value_words
 from evalr.quoting import safe_text
 
@@ -18,7 +19,7 @@ LabelsAre = Literal["random", "by_verdict", "elsewhere"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Corrected:
+class Corrected(Plotted):
     """A rate or mean by a judge, corrected for its errors; what labels and judge say without each other beside it.
 
     Attributes:
@@ -109,6 +110,10 @@ class Corrected:
 
     def _rows(self) -> dict[str | None, Estimate]:
         return {"corrected": self.estimate, "labels alone": self.labels_only, "judge alone": self.judge_only}
+
+    def drawn(self) -> list[tuple[str, Estimate]]:
+        """See `Plotted.drawn`."""
+        return [(str(name), each) for name, each in self._rows().items()]
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(str(self))

@@ -10,6 +10,7 @@ from typing import Any, Generic
 from pydantic import BaseModel
 
 from evalr.errors import DatasetError, DuplicateError, InputError
+from evalr.estimates.shown import Printed
 from evalr.estimates.words import count_words
 from evalr.inputs import Input
 from evalr.labels.examples import Example
@@ -36,7 +37,7 @@ HASH_SHOWN = 12
 """Characters of a hash that people compare."""
 
 
-class Dataset(Generic[V]):
+class Dataset(Printed, Generic[V]):
     """A named collection of examples with ids of their own, all of one input type and one verdict type.
 
     It does not change: `add` and `keep` give new ones. Iterating gives the examples in order; `dataset["id"]` is one.

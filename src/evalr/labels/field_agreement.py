@@ -8,7 +8,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalr.estimates import display
-from evalr.estimates.estimate import Estimate, frame, leveled_interval
+from evalr.estimates.estimate import USUAL_LEVEL, Estimate, frame, leveled_interval
+from evalr.estimates.plot import Plotted
 from evalr.estimates.words import choice_words, count_words, value_words
 from evalr.quoting import safe_text
 
@@ -21,7 +22,7 @@ _MOST_VERSIONS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FieldAgreement(Mapping[str, Estimate]):
+class FieldAgreement(Plotted, Mapping[str, Estimate]):
     """How far judge and people agree on one field: its numbers by name.
 
     - Yes or no: `accuracy`, `kappa`, `ac1`, `mcc`, `tpr` (of what people said yes to) and `tnr`.
@@ -64,6 +65,15 @@ class FieldAgreement(Mapping[str, Estimate]):
     def __len__(self) -> int:
         return len(self.estimates)
 
+    def drawn(self) -> list[tuple[str, Estimate]]:
+        """See `Plotted.drawn`."""
+        return list(self.items())
+
+    def _repr_html_(self) -> str:
+        lines = [display.line(name, each) for name, each in self.items()]
+        level = next((each.level for each in self.values()), USUAL_LEVEL)
+        return display.shown(display.table("", level, lines, caption=self.name), *map(display.paragraph, self.notes()))
+
     def notes(self) -> list[str]:
         """What holds for all its numbers."""
         return [f"{count_words(self.tied, 'tie')} between people, not compared"] if self.tied else []
@@ -84,7 +94,7 @@ class FieldAgreement(Mapping[str, Estimate]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement(Mapping[str, FieldAgreement]):
+class Agreement(Plotted, Mapping[str, FieldAgreement]):
     """How far a judge says what people say: `agreement["completed"]["kappa"]` is an estimate.
 
     Attributes:
@@ -133,6 +143,10 @@ class Agreement(Mapping[str, FieldAgreement]):
 
     def __len__(self) -> int:
         return len(self.fields)
+
+    def drawn(self) -> list[tuple[str, Estimate]]:
+        """See `Plotted.drawn`."""
+        return [(f"{field.name}: {name}", each) for field in self.values() for name, each in field.items()]
 
     def __str__(self) -> str:
         rows = [(name, *_cells(estimate)) for field in self.values() for name, estimate in field.items()]

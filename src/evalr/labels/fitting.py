@@ -17,6 +17,7 @@ from evalr.estimates.estimate import Estimate
 from evalr.estimates.interval import tail
 from evalr.estimates.judged import Part
 from evalr.estimates.platt import platt
+from evalr.estimates.plot import Plotted
 from evalr.estimates.rate import clopper_pearson, rate_interval
 from evalr.estimates.words import choice_words, count_words, share_digits
 from evalr.inputs import About
@@ -265,7 +266,7 @@ _share = Rate("decided", of=_Told, hits=lambda v: v.right, title="decided", noun
 
 
 @dataclass(frozen=True)
-class DecisionQuality:
+class DecisionQuality(Plotted):
     """How a decision evaluator's verdicts compare with people's labels.
 
     Attributes:
@@ -285,6 +286,11 @@ class DecisionQuality:
     reliability: dict[str, Reliability]
     left_out: dict[str, int]
     repeats: int
+
+    def drawn(self) -> list[tuple[str, Estimate]]:
+        """See `Plotted.drawn`."""
+        fields = [(f"{name}: decided as people do", each) for name, each in self.precision.items()]
+        return [("decided", self.decided), *fields]
 
     def _repr_html_(self) -> str:
         return display.printed(str(self))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from evalr.errors import LogError, RecordError
+from evalr.estimates.shown import Printed
 from evalr.estimates.words import plural
 from evalr.inputs import Input
 from evalr.logs.further import Further, ReportTerms
@@ -39,7 +40,7 @@ class Stored(NamedTuple):
 Item: TypeAlias = Input | Stored
 
 
-class LeftOut:
+class LeftOut(Printed):
     """The records that a reader left out: how many for each reason, and where the first few were.
 
     Attributes:

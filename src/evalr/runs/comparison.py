@@ -23,7 +23,7 @@ _NAMES_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairedDifference:
+class PairedDifference(Plotted):
     """One measure in two runs, over the examples that have a value in both.
 
     Attributes:
@@ -51,6 +51,10 @@ class PairedDifference:
     test: str
     gained: int | None = None
     lost: int | None = None
+
+    def drawn(self) -> list[tuple[str, Estimate]]:
+        """See `Plotted.drawn`."""
+        return [(f"{self.name}, after less before", self.difference)]
 
     def _repr_html_(self) -> str:
         return display.printed(str(self))

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from evalr.background import run_sync
 from evalr.errors import InputError
+from evalr.estimates.shown import Printed
 from evalr.fields import verdict_fields
 from evalr.inputs import About, Input, Now, resolve_now, utc_now
 from evalr.plain import value_fields
@@ -44,7 +45,7 @@ LONGEST_VALUE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Grade:
+class Grade(Printed):
     """What one judge family made of an input.
 
     Attributes:
@@ -100,7 +101,7 @@ class Grade:
 
 
 @dataclass(frozen=True)
-class Grades(Mapping[str, Grade]):
+class Grades(Printed, Mapping[str, Grade]):
     """The grades of one input by judge family: a map, in the order in which the families were given.
 
     Attributes:

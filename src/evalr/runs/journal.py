@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self
 
 from evalr.errors import InputError, JournalError
+from evalr.estimates.shown import Printed
 from evalr.estimates.words import count_words
 from evalr.evaluators import Evaluator
 from evalr.inputs import Clock, utc_now
@@ -136,7 +137,7 @@ class Outcome(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(Printed):
     """What a journal holds, over all runs.
 
     Attributes:

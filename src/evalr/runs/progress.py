@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
+from evalr.estimates.shown import Printed
 from evalr.estimates.words import duration_words
 from evalr.runs.account import RunSummary
 
@@ -23,7 +24,7 @@ SPAN = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Printed):
     """How far a run has come.
 
     Attributes:

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from evalr.errors import InputError, JournalError
+from evalr.estimates.shown import Printed
 from evalr.estimates.words import duration_words
 from evalr.input_fields import without_lone_surrogates
 from evalr.quoting import quoted, safe_text
@@ -24,7 +25,7 @@ State = Literal["running", "finished", "incomplete", "failed", "interrupted"]
 
 
 @dataclass(frozen=True, slots=True)
-class RegenerationStatus:
+class RegenerationStatus(Printed):
     """How far a regeneration has come.
 
     Attributes:

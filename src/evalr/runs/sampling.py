@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar, get_args
 
 from evalr.errors import DuplicateError, InputError
 from evalr.estimates.buckets import Bucket, TimeBucket
+from evalr.estimates.shown import Printed
 from evalr.inputs import About, Input
 from evalr.quoting import safe_text
 from evalr.runs.jobs import content_hash
@@ -157,7 +158,7 @@ def weighed(given: I, factor: float) -> I:
 
 
 @dataclass(frozen=True, slots=True)
-class Stratum:
+class Stratum(Printed):
     """One stratum of a sample.
 
     Attributes:
@@ -181,7 +182,7 @@ class Stratum:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample(Generic[I]):
+class Sample(Printed, Generic[I]):
     """The inputs of a stratified sample, in the order in which they came, and how they were chosen.
 
     Iterate over it, or pass it to `evaluate_all`, for the inputs; `str()` says how they were chosen.

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from evalr.estimates.estimate import Estimate, Trend
 from evalr.estimates.lift import MISMATCH, UNEVEN, Allocation, Lift
 from evalr.estimates.sample_ratio import coverage_by_arm, sample_ratio
+from evalr.estimates.shown import Fielded
 from evalr.measures.session_outcome import turns_to_resolution
 from evalr.tallies.tally import Entry
 from evalr_reflexio.answers.arm_sums import ArmSums
@@ -37,7 +38,7 @@ class Coverage(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArmAnswer:
+class ArmAnswer(Fielded):
     """What is known of the sessions of one arm, or of those in none.
 
     Attributes:
@@ -73,7 +74,7 @@ class ArmAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArmPair:
+class ArmPair(Fielded):
     """One arm compared with the control.
 
     Attributes:
@@ -99,7 +100,7 @@ class ArmPair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArmsAnswer:
+class ArmsAnswer(Fielded):
     """The arms of one split, each by itself and compared.
 
     Attributes:

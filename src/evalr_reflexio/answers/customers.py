@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evalr.estimates.shown import Fielded
 from evalr.inputs import About
 from evalr.labels import Agreement, agreement, feedback
 from evalr.measures.session_outcome import SessionOutcome
@@ -18,7 +19,7 @@ UNKNOWN, INFERRED, NOT_JUDGED = "reported as unknown", "inferred by Reflexio", "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CustomerAnswer:
+class CustomerAnswer(Fielded):
     """How far the judge of sessions says what customers reported.
 
     Attributes:

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalr.estimates.shown import Fielded
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
+class Health(Fielded):
     """What the evaluation covered, in the period.
 
     Attributes:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalr.estimates.estimate import Estimate
+from evalr.estimates.shown import Fielded
 from evalr.measures.learning import (
     negative_rate,
     net_impact,
@@ -62,7 +63,7 @@ MIXED = _of_responses(response_mixed_rate, "mixed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImpactEstimates:
+class ImpactEstimates(Fielded):
     """What verdicts on learnings say together: the same of learnings one by one, or of whole responses.
 
     Attributes:

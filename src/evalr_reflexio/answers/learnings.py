@@ -10,6 +10,7 @@ from typing import Any
 
 from evalr.estimates.compare import rate_difference
 from evalr.estimates.estimate import Estimate
+from evalr.estimates.shown import Fielded
 from evalr.measures.session_outcome import success_rate
 from evalr.tallies.counts import Counts
 from evalr.tallies.moments import Moments
@@ -43,7 +44,7 @@ def diagnosis_of(row: LearningRow) -> str | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Association:
+class Association(Fielded):
     """Success of sessions with a learning beside that of sessions without it: never more than an association.
 
     Who is given a learning differs from who is not, in what they ask and in how hard it is, so that neither number says
@@ -75,7 +76,7 @@ class Association:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LearningRecord:
+class LearningRecord(Fielded):
     """One learning: what the judge says of it, and what became of sessions with it.
 
     Attributes:
@@ -134,7 +135,7 @@ class LearningRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LearningAnswer:
+class LearningAnswer(Fielded):
     """What learnings do.
 
     Attributes:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from evalr.estimates.shown import Fielded
 from evalr_reflexio.conversations import NO_SOURCE
 from evalr_reflexio.rows import OutcomeRow, RequestRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecentOutcome:
+class RecentOutcome(Fielded):
     """The verdict on one session. Session ids are used again by other users: (user, session) is the key.
 
     Attributes:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from evalr.estimates.contest_results import WinTest
 from evalr.estimates.estimate import Estimate, Trend
+from evalr.estimates.shown import Fielded
 from evalr.inputs import Side
 from evalr.measures.shadow import shadow_decided, shadow_net, shadow_wins
 from evalr.tallies.numbering import Numbering
@@ -29,7 +30,7 @@ EARLIER = "of an answer that was judged again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class Compared(Fielded):
     """One comparison of two answers, without their texts: `evalr.reflexio.comparison_texts` looks them up.
 
     Attributes:
@@ -65,7 +66,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShadowAnswer:
+class ShadowAnswer(Fielded):
     """What the judge of two answers says.
 
     Attributes:

@@ -12,6 +12,8 @@ from pydantic import BaseModel
 from evalr.errors import InputError
 from evalr.estimates.estimate import Estimate
 from evalr.estimates.lift import Lift
+from evalr.estimates.plot import Plotted
+from evalr.estimates.shown import Printed
 from evalr.estimates.words import number_words
 from evalr.inputs import About
 from evalr.quoting import safe_text
@@ -30,7 +32,7 @@ class Flagged(BaseModel):
 
 
 @dataclass(frozen=True)
-class Association:
+class Association(Printed, Plotted):
     """What a signal goes together with. That is no cause: whatever else makes both likely is in it.
 
     Attributes:
@@ -46,6 +48,11 @@ class Association:
     table: tuple[tuple[int, int], tuple[int, int]]
     phi: float | None
     unmatched: int
+
+    def drawn(self) -> list[tuple[str, Estimate]]:
+        """See `Plotted.drawn`."""
+        arms = [(arm, self.lift.arms[arm]) for arm in (self.lift.treatment_arm, self.lift.control_arm)]
+        return [*arms, (f"{self.lift.treatment_arm} less {self.lift.control_arm}", self.lift.difference)]
 
     def __str__(self) -> str:
         phi = "" if self.phi is None else f" · phi {number_words(self.phi)}"

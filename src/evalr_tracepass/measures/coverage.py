@@ -6,7 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from evalr.estimates import display
 from evalr.estimates.estimate import Estimate
+from evalr.estimates.plot import Plotted
+from evalr.estimates.shown import Printed
 from evalr.estimates.words import count_words, share_digits
 from evalr.inputs import About
 from evalr.quoting import safe_text
@@ -28,7 +31,7 @@ CHOSEN_WORDS: dict[Chosen, str] = {
 
 
 @dataclass(frozen=True)
-class Coverage:
+class Coverage(Printed):
     """What became of the texts that one signal was to read.
 
     Attributes:
@@ -89,7 +92,7 @@ class Coverage:
 
 
 @dataclass(frozen=True)
-class SignalRates:
+class SignalRates(Plotted):
     """How often one signal of a pass fired.
 
     Attributes:
@@ -108,6 +111,16 @@ class SignalRates:
     coverage: Coverage
     chosen: Chosen
     precision: Precision | None
+
+    def drawn(self) -> list[tuple[str, Estimate]]:
+        """See `Plotted.drawn`."""
+        return [("conversations", self.conversations), ("turns", self.turns)]
+
+    def _repr_html_(self) -> str:
+        known = "not calibrated: a rate of what it says" if self.precision is None else str(self.precision)
+        lines = [display.line(name, each) for name, each in self.drawn()]
+        table = display.table("", self.turns.level, lines, caption=f"{self.signal.display_name} ({known})")
+        return display.shown(table, *map(display.paragraph, (str(self.coverage), CHOSEN_WORDS[self.chosen])))
 
     def __str__(self) -> str:
         known = "not calibrated: a rate of what it says" if self.precision is None else str(self.precision)

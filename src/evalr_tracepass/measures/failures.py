@@ -10,6 +10,8 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from evalr.estimates.estimate import Estimate, Groups
+from evalr.estimates.plot import Plotted
+from evalr.estimates.shown import Printed
 from evalr.quoting import safe_text
 from evalr.summaries import Rate
 from evalr.verdicts import Verdict
@@ -36,7 +38,7 @@ failure_rate = Rate(
 
 
 @dataclass(frozen=True)
-class Failures:
+class Failures(Printed, Plotted):
     """How often models failed.
 
     Attributes:
@@ -46,6 +48,11 @@ class Failures:
 
     models: Groups
     errors: dict[str, dict[str, Estimate]]
+
+    def drawn(self) -> list[tuple[str, Estimate]]:
+        """See `Plotted.drawn`."""
+        named = [(model or "?", rate) for model, rate in self.models.items()]
+        return named + [(f"{model}: {error}", each) for model, of in self.errors.items() for error, each in of.items()]
 
     def __str__(self) -> str:
         lines = []

@@ -9,6 +9,8 @@ from typing import Any
 
 from evalr.errors import InputError
 from evalr.estimates.estimate import Estimate
+from evalr.estimates.plot import Plotted
+from evalr.estimates.shown import Printed
 from evalr.labels import Corrected, corrected
 from evalr.labels.people import Labels, labels_of
 from evalr.quoting import safe_text
@@ -22,7 +24,7 @@ UNLABELLED = "labelled, and not read by the signal"
 
 
 @dataclass(frozen=True)
-class LabelledRates:
+class LabelledRates(Printed, Plotted):
     """What people's labels say of a signal on the traffic of a pass.
 
     Attributes:
@@ -41,6 +43,11 @@ class LabelledRates:
     recall: Estimate
     prevalence: Corrected
     left_out: dict[str, int]
+
+    def drawn(self) -> list[tuple[str, Estimate]]:
+        """See `Plotted.drawn`."""
+        shares = [("precision", self.precision), ("recall", self.recall), ("missed", self.missed)]
+        return [*shares, ("prevalence, corrected", self.prevalence.estimate)]
 
     def __str__(self) -> str:
         return "\n".join(map(str, (self.precision, self.recall, self.missed, self.prevalence)))

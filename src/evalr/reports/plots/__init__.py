@@ -11,7 +11,7 @@ from typing import Any
 from evalr.errors import InputError
 from evalr.estimates.estimate import Estimate, Groups, Trend
 from evalr.estimates.lift import Allocation, Lift
-from evalr.estimates.plot import OURS, Plot
+from evalr.estimates.plot import OURS, Plot, Plotted
 from evalr.estimates.stating import number_cell
 from evalr.estimates.survival import SurvivalCurve
 from evalr.estimates.trends import Trends
@@ -89,7 +89,18 @@ def _rarer_figure(result: Any, width: int | None) -> tuple[dict[str, Any], list[
 
     if isinstance(result, Report):
         return funnel_figure(report_funnel(result), width=width), [], "what was counted"
+    if isinstance(result, Plotted):
+        return several_figure(result.drawn(), width=width), [], getattr(result, "name", None) or type(result).__name__
     raise InputError(f"{type(result).__name__} is nothing that evalr draws")
+
+
+def several_figure(named: Sequence[tuple[str, Estimate]], *, width: int | None = None) -> dict[str, Any]:
+    """A line for each estimate, those of one unit on one axis."""
+    if not named:
+        raise InputError("there is no number in it, so there is nothing to draw")
+    units = list(dict.fromkeys(each.unit for _, each in named))
+    parts = [interval_rows([(name, each) for name, each in named if each.unit == unit], width=width) for unit in units]
+    return parts[0] if len(parts) == 1 else {"vconcat": parts, "spacing": 18}
 
 
 def groups_figure(groups: Groups, *, width: int | None = None) -> Figure:
@@ -170,6 +181,8 @@ def _says(result: Any) -> str:
         return _listed([(result.group_words(arm), _last(trend)) for arm, trend in result.items()])
     if isinstance(result, Estimate | Lift | Allocation):
         return str(result)
+    if isinstance(result, Plotted) and (drawn := result.drawn()):
+        return _listed(drawn)
     return str(result).replace("\n", "; ")
 
 
