@@ -8,9 +8,8 @@ from heapq import nlargest
 from typing import Any, NamedTuple
 
 from evalr.estimates.estimate import Estimate
-from evalr.estimates.stating import method_sentence, number_cell
 from evalr.logs.blocks import Block, Card, Cards, Figure, Notice, Table
-from evalr.logs.further import Further, ReportTerms
+from evalr.logs.further import Further, ReportTerms, estimate_cell
 from evalr.reports.plots.parts import parts_figure
 from evalr_tracepass.catalogue import SIGNALS
 from evalr_tracepass.command.words import percent
@@ -105,21 +104,19 @@ def _counts(records: Sequence[Result]) -> dict[str, int]:
 
 
 def _signals_table(signals: Sequence[_Signal]) -> Table:
-    first = signals[0]
     columns = ("signal", "reads", "conversations flagged", "of conversations", "texts flagged", "of texts", "failed")
     rows = tuple(
         (
             each.name if not each.fires_on else f"{each.name} ({', '.join(each.fires_on)})",
             each.place,
-            number_cell(each.conversations),
+            estimate_cell(each.conversations),
             f"{each.conversations.n:,}",
-            number_cell(each.turns),
+            estimate_cell(each.turns),
             f"{each.turns.n:,}",
             f"{each.counts['failed']:,}",
         )
         for each in signals[:MOST_SIGNALS]
     )
-    methods = dict.fromkeys(method_sentence(each) for each in (first.conversations, first.turns))
     return Table(
         title="signals",
         columns=columns,
@@ -128,7 +125,7 @@ def _signals_table(signals: Sequence[_Signal]) -> Table:
         total=len(signals),
         footnote="A conversation is flagged where the signal fired at least once in it, of those of which any text was "
         "read; a text that failed is in no share. Behind a signal's name, the labels on which it fires, where they are "
-        f"known. A row each for versions of one signal. {' '.join(methods)}",
+        "known. A row each for versions of one signal.",
     )
 
 

@@ -313,7 +313,9 @@ def ran(folder: Path, *arguments: str) -> tuple[int, str, str]:
 def test_the_command_prints_the_arms_compared(registry: ExperimentRegistry, newest_log: Path, tmp_path: Path) -> None:
     code, out, err = ran(tmp_path, "exp-b-active", str(newest_log), "--now", "2026-12-01")
     assert (code, err) == (0, "")
-    assert out.startswith("exp-b-active: active since 2026-11-16 00:00 UTC, 50% held out\n\nimpact of Reflexio: treatment v holdout")
+    assert out.startswith(
+        "exp-b-active: active since 2026-11-16 00:00 UTC, 50% held out\n\nimpact of Reflexio: treatment v holdout"
+    )
     assert "+8.6pp" in out
     code, out, _ = ran(tmp_path, "exp-b-active", str(newest_log), "--now", "2026-12-01", "--json")
     found = json.loads(out)

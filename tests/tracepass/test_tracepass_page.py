@@ -9,7 +9,7 @@ import pytest
 from tracepass_records import AT, record
 
 import evalr
-from evalr.logs import Cards, Figure, Further, Notice, Table
+from evalr.logs import Cards, Cell, Figure, Further, Notice, Table
 from evalr.tracepass import Result, write_records
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
@@ -44,12 +44,16 @@ def section(tmp_path: Path, given: list[Result], **asked: object) -> Further:
 def test_each_signal_has_its_rates_with_intervals_and_n(tmp_path: Path) -> None:
     table = section(tmp_path, records()).blocks[0]
     assert isinstance(table, Table)
-    row = dict(zip(table.columns, next(row for row in table.rows if row[0] == "loud"), strict=True))
+    cells = dict(zip(table.columns, next(row for row in table.rows if row[0] == "loud"), strict=True))
+    row = {name: cell if isinstance(cell, str) else cell.text for name, cell in cells.items()}
+    flagged = cells["conversations flagged"]
+    assert isinstance(flagged, Cell)
+    assert (flagged.tip or "").startswith("10 of 40; 40 conversations")
+    assert "95% interval: Wilson" in (flagged.method or "")
     # 10 of 40 conversations, 10 of 80 turns; the failed one is in no share.
     assert row["conversations flagged"].startswith("25.0% [")
     assert row["texts flagged"].startswith("12.5% [")
     assert [row[name] for name in ("reads", "of conversations", "of texts", "failed")] == ["User chat", "40", "80", "1"]
-    assert "95% interval: Wilson" in (table.footnote or "")
 
 
 def test_what_could_not_be_read_is_drawn_with_its_counts(tmp_path: Path) -> None:

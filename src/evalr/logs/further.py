@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 from evalr.estimates.estimate import Estimate
 from evalr.estimates.lift import Lift
 from evalr.estimates.plot import Plotted
-from evalr.estimates.words import interval_words, value_words
-from evalr.logs.blocks import Block, Figure
+from evalr.estimates.stating import denominator_words, method_sentence, number_cell
+from evalr.estimates.words import count_words, interval_words, value_words
+from evalr.logs.blocks import Block, Cell, Figure
 
 
 class ReportTerms(NamedTuple):
@@ -90,6 +91,12 @@ def lift_line(title: str, lift: Lift, *, within: bool = True) -> FurtherLine:
     found = lift.difference
     value, interval = value_words(found.value, found.unit), interval_words(found.low, found.high, found.unit)
     return FurtherLine(title, value, interval, tuple(lift.beside()), within)
+
+
+def estimate_cell(estimate: Estimate, *, counted: bool = False) -> Cell:
+    """The cell of an estimate: with its interval, what it is of, how it was computed and, if asked, its n."""
+    n = f" · {count_words(estimate.n, estimate.noun)}" if counted else ""
+    return Cell(f"{number_cell(estimate)}{n}", denominator_words(estimate), method_sentence(estimate))
 
 
 def figure(

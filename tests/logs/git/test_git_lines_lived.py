@@ -110,7 +110,7 @@ def test_a_page_has_the_curve_the_shares_by_then_and_the_files(tmp_path: Path) -
     assert isinstance(files, Table)
     assert "of 60 lines of 6 files, 53 still there" in (curve.footnote or "")
     assert "Kaplan-Meier" in (curve.footnote or "")
-    rows = {row[0]: row[1:] for row in by_then.rows}
+    rows = {str(row[0]): [getattr(cell, "text", cell) for cell in row[1:]] for row in by_then.rows}
     assert rows["1d"][0].startswith("100.0% [")
     # 6 of 60 lines went in a week, and another in thirty days.
     assert [rows["7d"][place].split(" ")[0] for place in range(3)] == ["90.0%", "10.0%", "0.0%"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from evalr.errors import LogError
 from evalr.estimates.words import count_words, interval_words, value_words, window_words
 from evalr.inputs import History
-from evalr.logs.blocks import Block, Table
+from evalr.logs.blocks import Block, Cell, Table
 from evalr.logs.further import Further, ReportTerms, figure
 from evalr.logs.git.lives import Life, lives_of
 from evalr.tallies.durations import COMPETING, EVENT, OPEN, Durations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TIMES = tuple(timedelta(days=days) for days in (1, 7, 14, 30, 90, 180, 365))
 MOST_FILES = 50
+_METHODS = {"still_there": "Kaplan-Meier", "by_people": "cumulative incidence", "by_agents": "cumulative incidence"}
 POINTS = 100
 
 
@@ -139,7 +140,7 @@ class Lines:
         rows = tuple(
             (
                 row["after"],
-                *(_cell(row[name]) for name in ("still_there", "by_people", "by_agents")),
+                *(self._cell(row, name) for name in ("still_there", "by_people", "by_agents")),
                 f"{row['at_risk']:,}",
             )
             for row in self.at_times()
@@ -149,8 +150,17 @@ class Lines:
             columns=columns,
             rows=rows,
             numbers=columns[1:],
-            footnote=f"{100 * self.terms.level:g}% intervals by log(-log), clustered by file; of those taken out, "
-            "cumulative incidence, where whoever comes first counts. Times to which no line was followed are left out.",
+            footnote="Of all lines; of those taken out, whoever comes first counts. Times to which no line was "
+            "followed are left out.",
+        )
+
+    def _cell(self, row: dict[str, Any], name: str) -> Cell:
+        found = row[name]
+        interval = interval_words(found["low"], found["high"], "share")
+        words = f"{value_words(found['value'], 'share')} {interval}".rstrip()
+        of = f"of {count_words(len(self.durations), 'line')}, {row['at_risk']:,} of them followed for {row['after']}"
+        return Cell(
+            words, of, f"{100 * self.terms.level:g}% interval: {_METHODS[name]} on log(-log), clustered by file."
         )
 
     def _by_file(self) -> Table:
@@ -204,11 +214,6 @@ def _method(curve: SurvivalCurve) -> str:
         f"{100 * curve.level:g}% interval at each time: Kaplan-Meier on log(-log), clustered by file. Below, how many "
         "lines were followed so long."
     )
-
-
-def _cell(found: dict[str, Any]) -> str:
-    interval = interval_words(found["low"], found["high"], "share")
-    return f"{value_words(found['value'], 'share')} {interval}".rstrip()
 
 
 def _of(part: int, whole: int) -> str:

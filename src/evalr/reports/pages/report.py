@@ -11,12 +11,11 @@ from evalr.errors import EvalrError
 from evalr.estimates.estimate import Estimate, Groups, Trend
 from evalr.estimates.lift import Lift
 from evalr.estimates.plot import Plot
-from evalr.estimates.stating import method_sentence, number_cell
 from evalr.estimates.survival import SurvivalCurve
 from evalr.estimates.trends import Trends
-from evalr.estimates.words import count_words, plural
+from evalr.estimates.words import plural
 from evalr.logs.blocks import Block, Card, Cards, Cell, Figure, Numbers, Table, Tiles
-from evalr.logs.further import Further
+from evalr.logs.further import Further, estimate_cell
 from evalr.reports.lane import Row
 from evalr.reports.pages.numbers import Footnotes, Number, lift_number, number, plain_rows
 from evalr.reports.pages.pictures import picture, spark
@@ -181,7 +180,7 @@ def _section(section: Section, place: int, pictures: Pictures, *, own_groups: bo
         "question": section.question,
         "rows": [_row(row, section, f"m{place}-{index}", pictures) for index, row in enumerate(section.rows)],
         "notes": section.notes,
-        "table": None if table is None else {"kind": "table", "block": table},
+        "table": None if table is None else _block(table, pictures),
         "rankings": [
             {
                 "title": ranked.ranking.title,
@@ -204,15 +203,13 @@ def _group_table(section: Section) -> Table | None:
     shown = sorted(first, key=lambda group: -first[group].n)[:MOST_GROUPS]
     noun = plural(next(iter(first.values())).noun)
     columns = (first.by, *(title for title, _ in rows), *([f"{noun} counted"] if alike else []))
-    estimates = [each for _, groups in rows for each in groups.values()]
-    methods = dict.fromkeys(method_sentence(each) for each in estimates if each.low is not None)
     return Table(
         title=f"by {first.by}",
         columns=columns,
         rows=tuple(
             (
                 first.group_words(group),
-                *(_cell(groups[group], counted=not alike) for _, groups in rows),
+                *(estimate_cell(groups[group], counted=not alike) for _, groups in rows),
                 *([_counted(first[group])] if alike else []),
             )
             for group in first
@@ -220,20 +217,13 @@ def _group_table(section: Section) -> Table | None:
         ),
         numbers=columns[1:],
         total=len(first),
-        footnote=" ".join(
-            [f"Each number is of the {noun} of its group that were counted." if alike else "", *methods]
-        ).strip(),
+        footnote=f"Each number is of the {noun} of its group that were counted." if alike else None,
     )
 
 
 def _counted(estimate: Estimate) -> str:
     left_out = sum(estimate.left_out.values())
     return f"{estimate.n:,} of {estimate.n + left_out:,}" if left_out else f"{estimate.n:,}"
-
-
-def _cell(estimate: Estimate, *, counted: bool) -> str:
-    n = f" · {count_words(estimate.n, estimate.noun)}" if counted else ""
-    return f"{number_cell(estimate)}{n}"
 
 
 def _row(row: Row, section: Section, anchor: str, pictures: Pictures) -> dict[str, Any]:
