@@ -181,7 +181,9 @@ def test_arms_that_the_log_carries_are_read_and_checked_by_a_registrys_percentag
     _, log, _ = made(tmp_path)
     found = impact(log, arms="experiment:exp-1", now=NOW).arms
     assert found is not None
-    assert found.notes == ()
+    assert found.notes == (
+        "2 judged sessions of these arms began while it did not run: --since and --until leave such out",
+    )
     # Two that were stamped outside its time have another user's arm.
     assert (found.checked, found.disagreeing) == (62, 2)
     assert found.disagreeing_sessions == (("u1", "before"), ("u1", "after"))

@@ -227,6 +227,11 @@ def test_coverages_and_assignments(
     assert {arm: arms.by_arm[arm].users for arm in users} == users
     assert allocation.sample_ratio is not None
     assert not allocation.sample_ratio.alarm
+    # One session of either has its arm from a later request, and began before the experiment did.
+    assert sum(arms.by_arm[arm].coverage.part for arm in published) - arms.attributed.part == 1
+    assert arms.notes == (
+        "1 judged session of these arms began while it did not run: --since and --until leave such out",
+    )
     assert arms.checked == sum(published.values())
     assert arms.disagreeing == 0
 

@@ -62,7 +62,7 @@ class Gathering:
         self.customers = CustomerSums()
         self.health = HealthSums()
         self.noticed = Noticed()
-        self.judged_in_experiment = self.attributed = 0
+        self.judged_in_experiment = self.attributed = self.attributed_outside = 0
 
     def see(self, record: SessionRecord) -> None:
         """Count one session, with all that the log holds of it."""
@@ -198,6 +198,7 @@ class Gathering:
         if isinstance(self.arms, ExperimentArms):
             started, ended = self.arms.experiment.started_at, self.arms.experiment.ended_at
             if (started is not None and at < started) or (ended is not None and at > ended):
+                self.attributed_outside += arm is not None
                 return
         self.judged_in_experiment += 1
         self.attributed += arm is not None
@@ -227,6 +228,7 @@ class Gathering:
         self.noticed.merge(other.noticed)
         self.judged_in_experiment += other.judged_in_experiment
         self.attributed += other.attributed
+        self.attributed_outside += other.attributed_outside
 
     def members(self) -> tuple[Sequence[int], Sequence[int]]:
         """The bits of each user's arms, by those published and those evaluated, without those who have no name."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalr.errors import InputError
 from evalr.estimates.estimate import Estimate, Trend
+from evalr.estimates.words import count_words
 from evalr.inputs import Clock, resolve_now, utc_now
 from evalr.logs.further import Further
 from evalr.logs.log import Log
@@ -407,8 +408,21 @@ def _arms(
         by_arm=by_arm,
         attributed=Coverage(gathering.attributed, gathering.judged_in_experiment),
         checked_by=checked_by(arms, asked.assigned),
-        notes=arms.notes if isinstance(arms, ExperimentArms) else (),
+        notes=_notes(arms, gathering),
         **untagged_of(gathering.arm_counts),
+    )
+
+
+def _notes(arms: Arms, gathering: Gathering) -> tuple[str, ...]:
+    if not isinstance(arms, ExperimentArms):
+        return ()
+    outside = gathering.attributed_outside
+    if not outside:
+        return arms.notes
+    sessions = count_words(outside, "judged session")
+    return (
+        *arms.notes,
+        f"{sessions} of these arms began while it did not run: --since and --until leave such out",
     )
 
 
