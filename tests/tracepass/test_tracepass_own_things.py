@@ -52,6 +52,15 @@ def own(folder: Path, *options: str) -> dict[str, Any]:
     return {each["signal_id"]: each for each in found if each["source"] == "custom"}
 
 
+def test_B20_one_of_ones_own_stands_for_a_signal_with_the_same_classifier_and_texts(folder: Path) -> None:
+    ran(folder, "signals", "save", "grumpy", *TONE)
+    code, out, err = ran(folder, "grep", "negative|grumpy", "traces.jsonl", "--json")
+    assert (code, json.loads(out)["signal"]) == (0, "grumpy")
+    assert "heuristic-negative-tone does not run: grumpy has its classifier read the same texts" in err
+    code, out, _ = ran(folder, "grep", "negative", "traces.jsonl", "--signal", "heuristic-negative-tone", "--json")
+    assert (code, json.loads(out)["signal"]) == (0, "heuristic-negative-tone")
+
+
 # In the store ---------------------------------------------------------------------------------------------------------
 
 
@@ -156,6 +165,11 @@ def test_B19_the_same_is_done_in_a_file(folder: Path) -> None:
     ("arguments", "message"),
     [
         (["signals", "save", "x"], "fires on nothing: name a label with --fires-on"),
+        (["signals", "save", "x", *TONE[:2], "--fires-on", "negtive"], "['other', 'negative']"),
+        (
+            ["run", "traces.jsonl", "--signal", "heuristic-loop", "--by", "live"],
+            "is a rule that runs here, without --by",
+        ),
         (["signals", "save", "jailbreak", *TONE], "a signal that comes with evalr"),
         (["signals", "save", "x", *TONE, "--transform", "user_mesage"], "user_message"),
         (["signals", "save", "x", *TONE, "--threshold", "negative"], "write LABEL=SCORE"),

@@ -199,7 +199,16 @@ def run(
     """
     from evalr.errors import InputError
     from evalr_tracepass.command.choosing import planned
-    from evalr_tracepass.command.passing import LOCAL, allowed, going_on, passes_of, rerun_of, told, transport_of
+    from evalr_tracepass.command.passing import (
+        LOCAL,
+        allowed,
+        check_key,
+        going_on,
+        passes_of,
+        rerun_of,
+        told,
+        transport_of,
+    )
     from evalr_tracepass.command.places import opened
     from evalr_tracepass.command.stored import ENDED
     from evalr_tracepass.command.words import estimate_lines
@@ -221,6 +230,7 @@ def run(
         rerun = rerun_of(kept, made, source, asked=asked)
         if rerun is None or not allowed(ahead, by=by, budget=budget, yes=yes):
             raise typer.Exit(STOPPED)
+        check_key(by, kept.account)
         options: dict[str, Any] = {"patience": 0.0} if detach else {}
         passes, shown = passes_of(kept, transport, total=ahead.inputs, **options)
         with going_on(kept, log, by) as pass_id:

@@ -103,7 +103,7 @@ def own_things(own: Own, place: Place | None = None) -> OwnThings:
     of_file = own_signals(own.file)
     signals, presets = dict(of_file.signals), dict(of_file.presets)
     if place is not None and is_there(place):
-        with opened(place) as kept:
+        with opened(place, results=False) as kept:
             signals = kept.store.signals(kept.account) | signals
             presets = kept.store.presets(kept.account) | presets
     files = dict(of_file.reflexes)
@@ -155,32 +155,50 @@ def choose(
         unique = {each.signal_id: each for each in named}
         refused = [each for each in availability(unique.values(), runnable) if each.reason]
         if refused:
-            raise InputError("; ".join(map(_cannot, refused)))
+            raise InputError("; ".join(_cannot(each, service=service) for each in refused))
         return chosen(unique.values())
     if pattern is not None:
         wanted = signals_like(pattern, named or list(known.values()))
         if not wanted:
             raise InputError(f"no signal has a name or a label like {safe_text(pattern)!r}: {', '.join(sorted(known))}")
         found = availability(wanted, runnable)
-        notes = tuple(_cannot(each) for each in found if each.reason)
+        notes = [_cannot(each, service=service) for each in found if each.reason]
         usable = [each.signal for each in found if each.reason is None]
         if not usable:
             raise InputError("; ".join(notes))
-        return chosen(usable, notes)
+        taken, twins = _one_of_each(usable)
+        return chosen(taken, (*notes, *twins))
     ticked = availability([each for each in known.values() if each.enabled_by_default], runnable)
     usable = [each.signal for each in ticked if each.reason is None]
     if usable:
-        return chosen(usable, tuple(_cannot(each) for each in ticked if each.reason))
+        return chosen(usable, tuple(_cannot(each, service=service) for each in ticked if each.reason))
     # Somebody without a service sees what works without one, and is told that it is another thing.
     away = ", ".join(each.signal.signal_id for each in ticked)
     note = f"{away}: no classifier of these is configured; these run instead, which are rules written by hand"
     return chosen(HEURISTIC_SIGNALS.values(), (note,))
 
 
-def _cannot(found: Available) -> str:
-    model = safe_text(found.signal.model, longest=60)
+def _one_of_each(signals: Iterable[Signal]) -> tuple[list[Signal], list[str]]:
+    """Of signals whose classifier reads the same texts the last, which is a person's own; and whom it stands for."""
+    taken: dict[tuple[str, str], Signal] = {}
+    notes = []
+    for each in signals:
+        twin = taken.get((each.transform.id, each.model))
+        if twin is not None:
+            name, other = (safe_text(one.signal_id, longest=60) for one in (each, twin))
+            notes.append(
+                f"{other} does not run: {name} has its classifier read the same texts; --signal {other} runs it"
+            )
+        taken[each.transform.id, each.model] = each
+    return list(taken.values()), notes
+
+
+def _cannot(found: Available, *, service: bool) -> str:
+    name, model = (safe_text(each, longest=60) for each in (found.signal.signal_id, found.signal.model))
+    if service:
+        return f"{name} cannot run by a service: {model!r} is a rule that runs here, without --by"
     return (
-        f"{safe_text(found.signal.signal_id, longest=60)} cannot run: no classifier named {model!r} is configured; "
+        f"{name} cannot run: no classifier named {model!r} is configured; "
         f"name one with --reflex {model}=FILE, or run it by a service that has it, --by batch"
     )
 

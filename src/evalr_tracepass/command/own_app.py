@@ -119,7 +119,7 @@ def write_file(
     from evalr_tracepass.command.places import opened
     from evalr_tracepass.signal_files import save_signals
 
-    with opened(place) as kept:
+    with opened(place, results=False) as kept:
         signals, presets = kept.store.signals(kept.account), kept.store.presets(kept.account)
     save_signals(file, signals.values(), presets.values())
     print(f"wrote {count_words(len(signals), 'signal')} and {count_words(len(presets), 'preset')}")

@@ -13,9 +13,11 @@ from evalr.errors import InputError
 from evalr.estimates.words import choice_words
 from evalr.inputs import utc_now
 from evalr.quoting import safe_text
+from evalr_tracepass.catalogue import heuristics
 from evalr_tracepass.command.options import Place
 from evalr_tracepass.command.own_app import SignalParts
 from evalr_tracepass.command.places import Kept, opened
+from evalr_tracepass.planning import plan
 from evalr_tracepass.signal_files import Preset, SignalFile, checked_signals, load_signals, save_signals
 from evalr_tracepass.signals import Signal
 from evalr_tracepass.transforms import transform
@@ -31,7 +33,7 @@ def edited(file: str | None, place: Place, change: Change) -> None:
         DatasetError: the file cannot be read or written.
     """
     if file is None:
-        with opened(place, new=True) as kept:
+        with opened(place, new=True, results=False) as kept:
             _keep(kept, change)
         return
     before = load_signals(file) if Path(file).exists() else SignalFile()
@@ -85,6 +87,7 @@ def changed_signal(known: SignalFile, name: str, parts: SignalParts) -> SignalFi
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise InputError(f"signal {safe_text(name)!r}: {safe_text(first['msg'], longest=300)}") from None
+    plan([made], reflexes=heuristics())  # which refuses labels that a rule does not have
     if not made.fires_on:
         raise InputError(f"signal {safe_text(name)!r} fires on nothing: name a label with --fires-on")
     return replace(known, signals={**known.signals, name: made})

@@ -25,7 +25,7 @@ from evalr_tracepass.command.words import cost_words
 from evalr_tracepass.monitors import monitor_sync
 from evalr_tracepass.passes import Passes
 from evalr_tracepass.planning import Plan
-from evalr_tracepass.records import Filters, Pass, PlanEstimate, Reflex, Rerun
+from evalr_tracepass.records import Account, Filters, Pass, PlanEstimate, Reflex, Rerun
 from evalr_tracepass.rerunning import already_read
 from evalr_tracepass.scopes import refusal_of
 from evalr_tracepass.sources import Source
@@ -33,7 +33,7 @@ from evalr_tracepass.traces import trace_of
 from evalr_tracepass.transports.batches import BatchTransport
 from evalr_tracepass.transports.live import LivePreview
 from evalr_tracepass.transports.local import LocalTransport
-from evalr_tracepass.transports.service import Service
+from evalr_tracepass.transports.service import Service, key_for
 from evalr_tracepass.transports.transport import Transport
 from evalr_tracepass.webhooks import webhook
 
@@ -74,6 +74,16 @@ def transport_of(name: str, url: str | None, reflexes: Mapping[str, Reflex]) -> 
     if name == LIVE:
         return LivePreview(Service(url=url))
     raise InputError(f"--by {name!r} must be one of {', '.join(TRANSPORTS)}")
+
+
+def check_key(by: str, account: Account) -> None:
+    """See that a service's key is there, before a pass is begun for it.
+
+    Raises:
+        InputError: it is not.
+    """
+    if by != LOCAL:
+        key_for(account, None)
 
 
 @dataclass

@@ -76,12 +76,13 @@ def is_there(place: Place) -> bool:
 
 
 @contextmanager
-def opened(place: Place, *, new: bool = False) -> Iterator[Kept]:
+def opened(place: Place, *, new: bool = False, results: bool = True) -> Iterator[Kept]:
     """Stores, for as long as they are needed.
 
     Args:
         place: where, and whose.
         new: whether a file is made where there is none.
+        results: whether they are asked for: where they are kept apart, that is left alone otherwise.
 
     Raises:
         InputError: there is no such file, or an address that is none.
@@ -96,12 +97,12 @@ def opened(place: Place, *, new: bool = False) -> Iterator[Kept]:
     with ExitStack() as stack:
         store = open_store(place.store)
         stack.callback(store.close)
-        results: ResultStore = store
-        if place.results_in is not None:
+        kept: ResultStore = store
+        if results and place.results_in is not None:
             client, database = clickhouse_client(place.results_in)
             stack.callback(client.close)
-            results = clickhouse_results(client, database=database)
-        yield Kept(store, results, account, place)
+            kept = clickhouse_results(client, database=database)
+        yield Kept(store, kept, account, place)
 
 
 def clickhouse_client(address: str) -> tuple[Any, str]:

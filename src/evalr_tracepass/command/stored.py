@@ -139,10 +139,10 @@ def asked_results(
         chosen = [each for each in parts if not signals or each.signal.signal_id in signals]
         lines = [line for each in chosen for line in str(each).splitlines()]
         if found.answered:
-            spared, options = count_words(found.answered, "prediction"), options_of(kept.place)
+            spared, at = count_words(found.answered, "prediction"), options_of(kept.place)
             lines += [
                 f"This pass read only what was new: {spared} of earlier passes count as pending.",
-                f"Of all of them: evalr tracepass export passes.jsonl{options}, then evalr report passes.jsonl",
+                f"Of all of them: evalr tracepass export passes.jsonl{at}, then evalr report passes.jsonl",
             ]
         return lines, {
             "pass": found.id,
