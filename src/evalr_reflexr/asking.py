@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from os import PathLike
-from typing import Any, get_args
+from types import MappingProxyType
+from typing import Any, NamedTuple, get_args
 
 from pydantic import BaseModel
 
@@ -21,7 +22,7 @@ from evalr_reflexr.reading import Found, NeededLog, Wanted, begins, every_type, 
 from evalr_reflexr.resolution import chain_of
 from evalr_reflexr.runs import RULE_FACTS, STEPS, RuleRun, runs_in
 from evalr_reflexr.sessions import SessionRules
-from evalr_reflexr.stores import Store
+from evalr_reflexr.stores import Store, TypeFilter
 from evalr_reflexr.transcripts import Words, event_words, transcript_of
 
 RESOLVES: Matches = ("*.resolved",)
@@ -30,6 +31,28 @@ PROPOSES: Matches = ("*.proposed",)
 DECIDES: Matches = ("*.approved", "*.rejected")
 ACCEPTS: Matches = ("*.approved",)
 REF = "proposal_id"
+
+
+class Whose(NamedTuple):
+    """Whose events are read, and which roles their actors have: the options that everything here takes."""
+
+    tenant: str | None
+    workspace: str | None
+    roles: Roles | None
+
+    @property
+    def role(self) -> Callable[[Actor], Role]:
+        """The role of an actor."""
+        return role_reader(self.roles)
+
+    def wanted(self, types: TypeFilter, named: Mapping[str, Matcher] = MappingProxyType({})) -> Wanted:
+        """What is to be read of a store."""
+        return Wanted(self.tenant, self.workspace, types, named)
+
+    def settings(self, **others: Any) -> dict[str, Any]:
+        """What a log was told, these options first."""
+        return {**self._asdict(), **others}
+
 
 BEGIN_CHAINS = RULE_FACTS | {"tick"}
 """The facts that begin a chain; every other that is known joins one."""
@@ -66,7 +89,8 @@ def rule_runs(
     Raises:
         LogError: there is no such store. What is in it is said when it is iterated over.
     """
-    role = role_reader(roles)
+    whose = Whose(tenant, workspace, roles)
+    role = whose.role
 
     def items(found: Found, log: Log) -> Iterator[Item]:
         for chain in found.chains:
@@ -74,10 +98,9 @@ def rule_runs(
                 log.records += 1
                 yield until_end(run, chain[0].workspace, found.ends)
 
-    wanted = Wanted(tenant, workspace, of_runs)
-    settings = {"tenant": tenant, "workspace": workspace, "roles": roles}
+    wanted = whose.wanted(of_runs)
     straight = partial(runs_straight, wanted=wanted, role=role)
-    return log_of(path, items, wanted, strict=strict, settings=settings, straight=straight)
+    return log_of(path, items, wanted, strict=strict, settings=whose.settings(), straight=straight)
 
 
 def runs_straight(
@@ -158,11 +181,10 @@ def chains(
     def types(type_name: str) -> bool:
         return may_begin(type_name) or resolving.could_be(type_name) or reopening.could_be(type_name)
 
-    role = role_reader(roles)
-    make = partial(chain_of, resolves=resolving, reopens=reopening, role=role)
-    wanted = Wanted(tenant, workspace, types, named_events(first, resolving, reopening, reopens))
-    settings: dict[str, Any] = {"tenant": tenant, "workspace": workspace, "roles": roles}
-    settings |= {"starts": starts, "resolves": resolves, "reopens": reopens}
+    whose = Whose(tenant, workspace, roles)
+    make = partial(chain_of, resolves=resolving, reopens=reopening, role=whose.role)
+    wanted = whose.wanted(types, named_events(first, resolving, reopening, reopens))
+    settings = whose.settings(starts=starts, resolves=resolves, reopens=reopens)
     return _of_chains(path, make, wanted, first, strict=strict, settings=settings)
 
 
@@ -205,9 +227,11 @@ def chain_sessions(
         LogError, InputError: as for `chains`.
     """
     rules = session_rules(resolves, proposes, decides, ref, roles, failures=failures)
-    wanted = Wanted(tenant, workspace, every_type)
-    settings = {"tenant": tenant, "workspace": workspace, "roles": roles, "starts": starts, **rules.settings}
-    return _of_chains(path, rules.session, wanted, starts_of(starts), strict=strict, settings=settings)
+    whose = Whose(tenant, workspace, roles)
+    settings = whose.settings(starts=starts, **rules.settings)
+    return _of_chains(
+        path, rules.session, whose.wanted(every_type), starts_of(starts), strict=strict, settings=settings
+    )
 
 
 def session_rules(
@@ -266,9 +290,9 @@ def chain_transcripts(
     """
     rules = session_rules(resolves, proposes, decides, ref, roles, failures=failures)
     make = partial(transcript_of, rules=rules, words=words)
-    wanted = Wanted(tenant, workspace, every_type)
-    settings = {"tenant": tenant, "workspace": workspace, "roles": roles, "starts": starts, **rules.settings}
-    return _of_chains(path, make, wanted, starts_of(starts), strict=strict, settings=settings)
+    whose = Whose(tenant, workspace, roles)
+    settings = whose.settings(starts=starts, **rules.settings)
+    return _of_chains(path, make, whose.wanted(every_type), starts_of(starts), strict=strict, settings=settings)
 
 
 def artifact_histories(
@@ -304,13 +328,14 @@ def artifact_histories(
     Raises:
         LogError, InputError: as for `chains`; and for a field that is none.
     """
+    whose = Whose(tenant, workspace, roles)
     rules = HistoryRules(
         field_reader(artifact, "artifact"),
         field_reader(text, "text"),
         Matcher(proposes, name="proposes"),
         Matcher(accepts, name="accepts"),
         ref,
-        role_reader(roles),
+        whose.role,
     )
 
     def items(found: Found, log: Log) -> Iterator[Item]:
@@ -319,9 +344,8 @@ def artifact_histories(
                 log.records += 1
                 yield until_end(history, of_artifact[0].workspace, found.ends)
 
-    wanted = Wanted(tenant, workspace, lambda type_name: not is_own(type_name))
-    settings: dict[str, Any] = {"tenant": tenant, "workspace": workspace, "roles": roles, "artifact": artifact}
-    settings |= {"text": text, "proposes": proposes, "accepts": accepts, "ref": ref}
+    wanted = whose.wanted(lambda type_name: not is_own(type_name))
+    settings = whose.settings(artifact=artifact, text=text, proposes=proposes, accepts=accepts, ref=ref)
     return log_of(path, items, wanted, strict=strict, settings=settings, chain=_Artifacts(rules))
 
 
@@ -380,14 +404,15 @@ def feedback(
             if each not in known:
                 raise InputError(f"{name} has {quoted(str(each))}; there are {', '.join(known)}")
     wanted = FeedbackWanted(feedback_type, verdict_type, measure or feedback_type, tuple(targets), whose, latest)
-    role = role_reader(roles)
+    of = Whose(tenant, workspace, roles)
+    role = of.role
     rules = session_rules(roles=roles)
 
     def items(found: Found, log: Log) -> Iterator[Any]:
         for chain in found.chains:
             yield from feedback_in(chain, wanted, rules=rules, role=role, log=log)
 
-    settings: dict[str, Any] = {"tenant": tenant, "workspace": workspace, "roles": roles, "measure": wanted.measure}
-    settings |= {"feedback_type": feedback_type, "targets": targets, "givers": whose, "latest": latest}
-    every = Wanted(tenant, workspace, every_type)
-    return log_of(path, items, every, strict=strict, settings=settings, holds_results=True)
+    settings = of.settings(
+        measure=wanted.measure, feedback_type=feedback_type, targets=targets, givers=whose, latest=latest
+    )
+    return log_of(path, items, of.wanted(every_type), strict=strict, settings=settings, holds_results=True)

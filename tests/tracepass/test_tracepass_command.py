@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 from tracepass_command import parsed, ran, write_lines
+from typer.main import get_command
 
 from evalr.tracepass import Signal, matching, save_signals, transform
+from evalr_tracepass.command.app import command
 from evalr_tracepass.command.choosing import choose, scope_of
 from evalr_tracepass.command.words import chips_words, complete_lines, percent, progress_words
 
@@ -330,3 +332,18 @@ def test_B15_a_terminal_shows_chips(traces: Path) -> None:
     assert done.returncode == 0
     assert shown.startswith("traces/one.jsonl  angry  turn 2  \x1b[31m[negative ")
     assert "%]" in shown
+
+
+def test_B20_an_option_means_the_same_in_every_subcommand() -> None:
+    said: dict[str, set[str]] = {}
+    commands = [get_command(command.app)]
+    while commands:
+        found: Any = commands.pop()
+        commands += getattr(found, "commands", {}).values()
+        for option in found.params:
+            for name in option.opts:
+                if name.startswith("--") and name != "--help":
+                    said.setdefault(name, set()).add(str(option.help))
+    # How a pass was begun is known; a file is read from, or changed; monitors and servers have names of their own.
+    several = {name for name, texts in said.items() if len(texts) > 1}
+    assert several == {"--by", "--name", "--signal", "--signals"}
