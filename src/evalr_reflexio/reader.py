@@ -333,6 +333,7 @@ def _items(path: Path, options: Options, log: Log) -> Iterator[Item]:
         check_rule(arms, options.assigned)
         if arms is None and options.compat is None and log.terms is not None:
             arms = arms_seen(store, config, randomised=log.terms.randomised, unit=options.unit)
+        log.randomised = arms is not None and arms.randomised
         reading = _Reading(store, options, arms, config, log)
         yield from reading.items()
         if reading.gathering is not None and log.terms is not None:

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reflexio_writing import BEGIN, Writer
 
+from evalr import report
 from evalr.errors import InputError
 from evalr.inputs import Transcript
 from evalr.logs import read
@@ -298,6 +299,17 @@ def test_a_holdout_is_the_control_of_a_lift(newest_log: Path) -> None:
     assert (lift.treatment_arm, lift.control_arm) == ("treatment", "holdout")
     assert [lift.arms[arm].n for arm in ("treatment", "holdout")] == [15, 7]
     assert lift.difference.value == pytest.approx(0.08571428571428575)
+
+
+def test_arms_of_an_experiment_are_not_called_observational(newest_log: Path) -> None:
+    """A hash put the users into them; of tags nobody knows who did."""
+
+    def warnings(arms: str) -> str:
+        log = read(newest_log, arms=arms)
+        return str(report(log, lift=("treatment", "holdout"), now=datetime(2026, 12, 1, tzinfo=UTC)).to_dict())
+
+    assert "observational" not in warnings("experiment:exp-b-active")
+    assert "observational" in warnings("request-source:treatment=prod_with_reflexio;holdout=prod_without_reflexio")
 
 
 # Assigning

@@ -125,6 +125,7 @@ class Log:
         unknown_fields: fields that the reader does not know and ignored, by name; nested ones as "activities.tool".
         repaired: what was mended in records that were kept, such as {"lone surrogates": 2}.
         notes: what else to know of how it was read, as sentences without their full stop.
+        randomised: whether the log knows that its arms were assigned at random; then no lift is called observational.
         bytes_read: of the file as it is stored, compressed or not; for progress.
         bytes_total: of the same; None where it is not known.
     """
@@ -144,6 +145,7 @@ class Log:
     unknown_fields: Counter[str] = field(default_factory=Counter, init=False)
     repaired: Counter[str] = field(default_factory=Counter, init=False)
     notes: list[str] = field(default_factory=list, init=False)
+    randomised: bool = field(default=False, init=False)
     bytes_read: int = field(default=0, init=False)
     bytes_total: int | None = field(default=None, init=False)
     _begun: bool = field(default=False, init=False, repr=False)

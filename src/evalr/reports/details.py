@@ -13,6 +13,7 @@ from evalr.estimates.lift import Lift
 from evalr.estimates.survival import SurvivalCurve
 from evalr.estimates.trends import Trends
 from evalr.summaries import Key, Summary, TimeTo
+from evalr.summaries.lifting import CONTROLS
 from evalr.summaries.over_time import OverTime, fitting_bucket, of_buckets, of_groups, split_name, trends_of
 from evalr.tallies.tally import Tally
 
@@ -110,7 +111,7 @@ def details_of(
         arms = tried("arms", lambda: summary.by(by_arm, "arm", cluster=cluster, level=level))
         if bucket is not None:
             trends = tried("arm trends", lambda: trends_of(summary, by_day_and_arm, bucket, "arm", level=level))
-        control = next((name for name in ("control", "holdout") if name in names), None)
+        control = next((name for name in CONTROLS if name in names), None)
         if "treatment" in names and control is not None:
             lift = tried(
                 "lift",

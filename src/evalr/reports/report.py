@@ -324,6 +324,7 @@ def report(
     if source is not None and adds:
         source.prepare(ReportTerms(reading.now, since, until, level, randomised, window, details))
     reading.read(given, progress)
+    randomised = randomised or (source is not None and source.randomised)
     records = sum(reading.kinds.values()) + reading.results if source is None else source.records
     if progress is not None:
         progress(records, share_read(source))

@@ -397,7 +397,7 @@ def _arms(
     randomised: bool,
 ) -> ArmsAnswer:
     asked = gathering.asked
-    by_chance = randomised or arms.randomised or isinstance(arms, ExperimentArms)
+    by_chance = randomised or arms.randomised
     there = {arm: sums for arm, sums in gathering.sums.items() if arm is not None or sums.published or sums.judged}
     by_arm = {arm: arm_answer(sums, entries[arm], members.users(arm), asked, judge) for arm, sums in there.items()}
     return ArmsAnswer(

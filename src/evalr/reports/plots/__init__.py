@@ -24,6 +24,7 @@ from evalr.reports.plots.reliability import reliability_figure
 from evalr.reports.plots.rows import interval_rows
 from evalr.reports.plots.survival import survival_figure
 from evalr.reports.plots.trend import Curve, curves_figure, trend_figure
+from evalr.summaries.lifting import CONTROLS
 
 GROUPS_DRAWN = 40
 
@@ -114,10 +115,10 @@ def groups_figure(groups: Groups, *, width: int | None = None) -> Figure:
 
 
 def trends_figure(trends: Trends, *, width: int | None = None) -> Figure:
-    """A line for each of the largest arms, those without one last."""
+    """A line for each of the largest arms: a treatment first, so that it looks the same on every plot, no arm last."""
     sizes = {arm: sum(estimate.n for estimate in trend.values()) for arm, trend in trends.items()}
     largest = sorted((arm for arm in trends if arm is not None), key=lambda arm: -sizes[arm])[:4]
-    arms = [*(arm for arm in trends if arm in largest), *([None] if None in trends else [])]
+    arms = [*sorted(largest, key=lambda arm: (arm in CONTROLS, str(arm))), *([None] if None in trends else [])]
     curves = [Curve(trends.group_words(arm), trends[arm], untagged=arm is None) for arm in arms]
     layers, notes = curves_figure(curves, trends.bucket, width=width)
     hidden = len(trends) - len(arms)
