@@ -288,6 +288,22 @@ def test_B6_a_detached_run_is_synced_later(folder: Path, service: Service) -> No
     assert b"secret-key-of-the-test" not in (folder / "tracepass.db").read_bytes()
 
 
+def test_B9_only_what_is_new_is_priced(folder: Path, service: Service) -> None:
+    service.ended = True
+    arguments = ["run", "traces.jsonl", *FRUSTRATED, "--rate", "1", "--budget", "3", "--only-new"]
+    assert ran(folder, *arguments, "--yes")[0] == 0
+    write_lines(folder / "traces.jsonl", conversation("late", "Where is it?", "On its way."))
+    code, _, err = ran(folder, *arguments)
+    assert code == 2
+    assert "of these new: 1 trace input, 1 prediction" in err
+    assert "Run 1 prediction? Estimated cost: $1.00" in err
+    # Nothing that is new costs nothing, and is not asked about.
+    ran(folder, *arguments, "--yes")
+    code, out, _ = ran(folder, *arguments)
+    assert (code, "4 predictions spared: earlier passes have them" in out) == (1, True)
+    assert len(service.batches) == 2
+
+
 def test_B10_failed_rows_are_shown_and_tried_again(folder: Path, service: Service) -> None:
     service.ended, service.fails_on = True, "useless"
     lines = ran(folder, "run", "traces.jsonl", *FRUSTRATED, "--yes")[1].splitlines()

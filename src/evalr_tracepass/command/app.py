@@ -204,6 +204,7 @@ def run(
         allowed,
         check_key,
         going_on,
+        new_of,
         passes_of,
         rerun_of,
         told,
@@ -211,7 +212,7 @@ def run(
     )
     from evalr_tracepass.command.places import opened
     from evalr_tracepass.command.stored import ENDED
-    from evalr_tracepass.command.words import estimate_lines
+    from evalr_tracepass.command.words import counted_lines, estimate_lines
 
     if only_new and rerun_all:
         raise InputError("--only-new and --rerun-all say different things: pass one of them")
@@ -228,11 +229,18 @@ def run(
     with opened(place, new=True) as kept:
         asked: Rerun | None = "new" if only_new else "all" if rerun_all else None
         rerun = rerun_of(kept, made, source, asked=asked)
-        if rerun is None or not allowed(ahead, by=by, budget=budget, yes=yes):
+        if rerun is None:
+            raise typer.Exit(STOPPED)
+        left = ahead
+        if rerun == "new":
+            left = new_of(kept, made, source, ahead, _rate(rate, choice))
+            if not json:
+                print(f"of these new: {', '.join(counted_lines(left))}", file=sys.stderr)
+        if not allowed(left, by=by, budget=budget, yes=yes):
             raise typer.Exit(STOPPED)
         check_key(by, kept.account)
         options: dict[str, Any] = {"patience": 0.0} if detach else {}
-        passes, shown = passes_of(kept, transport, total=ahead.inputs, **options)
+        passes, shown = passes_of(kept, transport, total=left.inputs, **options)
         with going_on(kept, log, by) as pass_id:
             found = passes.run_sync(made, source, rerun=rerun, estimate=ahead, pass_id=pass_id)
         shown.clear()

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from evalr_tracepass.monitors import monitor_sync
 from evalr_tracepass.passes import Passes
 from evalr_tracepass.planning import Plan
 from evalr_tracepass.records import Account, Filters, Pass, PlanEstimate, Reflex, Rerun
-from evalr_tracepass.rerunning import already_read
+from evalr_tracepass.rerunning import already_read, only_new
 from evalr_tracepass.scopes import refusal_of
 from evalr_tracepass.sources import Source
 from evalr_tracepass.traces import trace_of
@@ -130,6 +131,8 @@ def rerun_of(kept: Kept, made: Plan, source: Source, *, asked: Rerun | None) -> 
     """
     if asked is not None:
         return asked
+    if not kept.store.passes(kept.account, limit=1):
+        return "all"
     known, conversations = _known(kept, made, source)
     if not known:
         return "all"
@@ -160,6 +163,23 @@ def _known(kept: Kept, made: Plan, source: Source) -> tuple[int, int]:
             known += len(already_read(kept.results, kept.account, together))
             together = []
     return known + (len(already_read(kept.results, kept.account, together)) if together else 0), conversations
+
+
+def new_of(
+    kept: Kept, made: Plan, source: Source, found: PlanEstimate, rate: float | Mapping[str, float] | None
+) -> PlanEstimate:
+    """What is left of an estimate where only what no pass has read is sent: inputs, predictions and their cost."""
+    inputs = 0
+    predictions: Counter[str] = Counter()
+    for row in only_new(made.rows(source), kept.results, kept.account):
+        if row.error is None:
+            inputs += 1
+            predictions.update(row.models)
+    prices = rate if isinstance(rate, Mapping) else dict.fromkeys(predictions, rate)
+    costs = [None if (price := prices.get(model)) is None else price * n for model, n in predictions.items()]
+    known = [cost for cost in costs if cost is not None]
+    cost = sum(known) if len(known) == len(costs) else None
+    return found.model_copy(update={"inputs": inputs, "predictions": predictions.total(), "cost": cost})
 
 
 def passes_of(kept: Kept, transport: Transport, *, total: int = 0, **options: Any) -> tuple[Passes, Shown]:

@@ -52,13 +52,17 @@ def cost_words(estimate: PlanEstimate) -> str:
     return f"Estimated cost: {cents}" + (" · Estimated before volume discounts" if estimate.before_discounts else "")
 
 
+def counted_lines(found: PlanEstimate) -> list[str]:
+    """`9,412 trace inputs` and `16,423 predictions`."""
+    return [count_words(found.inputs, "trace input"), count_words(found.predictions, "prediction")]
+
+
 def estimate_lines(made: Plan, found: PlanEstimate, *, caps: Caps | None = None) -> Iterator[str]:
     """What a plan comes to: the seed's lines, then each transform, then what is left out.
 
     With caps it is a look that sends no more than these, and says so.
     """
-    yield count_words(found.inputs, "trace input")
-    yield count_words(found.predictions, "prediction")
+    yield from counted_lines(found)
     if caps is not None:
         yield (
             f"Live preview: at most {count_words(caps.conversations, 'conversation')}, {caps.inputs:,} inputs of each "
