@@ -10,6 +10,7 @@ from evalr_reflexio.answers.impact import Impact, impact
 from evalr_reflexio.answers.learning_sums import ImpactEstimates
 from evalr_reflexio.answers.learnings import Association, LearningAnswer, LearningRecord
 from evalr_reflexio.answers.recent import RecentOutcome
+from evalr_reflexio.answers.responses import JudgedResponse
 from evalr_reflexio.answers.shadows import Compared, ShadowAnswer
 from evalr_reflexio.answers.texts import comparison_texts
 from evalr_reflexio.arms import (
@@ -86,6 +87,7 @@ __all__ = [
     "Impact",
     "ImpactEstimates",
     "LearningAnswer",
+    "JudgedResponse",
     "LearningRecord",
     "RecentOutcome",
     "ShadowAnswer",

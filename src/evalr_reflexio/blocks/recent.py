@@ -9,7 +9,7 @@ from evalr.logs.further import figure
 from evalr_reflexio.answers.impact import Impact
 from evalr_reflexio.answers.recent import RecentOutcome
 from evalr_reflexio.blocks.comparing import titled
-from evalr_reflexio.blocks.words import account_words, arm_words, chart_width, moment, shortened
+from evalr_reflexio.blocks.words import LONGEST_NAME, account_words, arm_words, chart_width, moment, shortened
 
 _COLUMNS = (
     "session", "user", "began", "request source", "outcome", "failure type", "reason", "corrections", "turns",
@@ -58,12 +58,12 @@ def recent_blocks(impact: Impact) -> Iterator[Block]:
 
 def _row(each: RecentOutcome, *, arms: bool) -> tuple[str, ...]:
     return (
-        each.session,
-        each.user or _UNKNOWN,
+        shortened(each.session, LONGEST_NAME),
+        _UNKNOWN if each.user is None else shortened(each.user, LONGEST_NAME),
         moment(each.at),
-        "request gone" if each.request_source is None else each.request_source,
+        "request gone" if each.request_source is None else shortened(each.request_source, LONGEST_NAME),
         "success" if each.success else "failure",
-        each.failure_type or "",
+        shortened(each.failure_type or "", LONGEST_NAME),
         shortened(each.failure_reason or "", 300),
         _number(each.corrections),
         _number(each.turns),

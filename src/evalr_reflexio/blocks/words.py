@@ -11,6 +11,8 @@ from evalr.estimates.stating import denominator_words, method_sentence
 LONGEST_SHOWN = 600
 """Characters of a text from the log that stands in a row or on a card."""
 LONGEST_EXCERPT = 90
+LONGEST_NAME = 100
+"""Characters of an id, a request source or a type."""
 FEW_BUCKETS = 12
 
 
