@@ -164,6 +164,7 @@ def test_the_guide_to_reflexios_logs_comes_to_its_decision(run: Any, tmp_path: P
     for said in ("treatment v holdout", "+13.0pp", "74.4% (636 sessions) v holdout 61.4% (264 sessions)", "learnings"):
         assert said in page
     assert str(tmp_path) not in page
+    assert found["log"] == []
     assert found["impact"][0].data["text/plain"] == "outcome_difference +13.0pp [+6.1, +20.0] · 900 sessions"
 
     assert printed(found["sound"])[0].startswith("assigned 178 treatment v 69 holdout (sample ratio: p = 0.479)")
