@@ -550,3 +550,33 @@ def test_a_page_prints(watched: Any, page: str, tmp_path: Path) -> None:
     pdf = shown.pdf()
     assert pdf.startswith(b"%PDF")
     assert shown.noted == []
+
+
+def test_groups_of_a_measures_own_are_one_table_with_what_each_number_is_of(tmp_path: Path) -> None:
+    rate = evalr.Rate("told", of=SessionOutcome, hits=lambda v: v.success, noun="session")
+    other = evalr.Rate("told_more", of=SessionOutcome, hits=lambda v: not v.success, noun="session")
+    measure = evalr.measures.Measure(
+        name="told",
+        question="was it told?",
+        input=Session,
+        verdict=SessionOutcome,
+        summaries=lambda: (rate, other),
+        by="agent",
+    )
+    given = sessions(60)
+    results = [each for each in judged(given) if isinstance(each.value, SessionOutcome)]
+    page = evalr.report(results, now=NOW, measures=[measure], details=True).to_html()
+    read = check_inert(page)
+    assert read.texts.count("by agent") == 3
+    assert "Each number is of the sessions of its group that were counted." in read.texts
+    assert any(re.fullmatch(r"\d+ of \d+; \d+ sessions of \d+ users", str(title)) for title in read.values("title"))
+    asked = evalr.report(results, now=NOW, measures=[measure], details=True, by="agent").to_html()
+    assert "that were counted." not in asked
+
+
+def test_arms_of_typical_times_are_drawn_and_so_is_it_said_that_they_are_not_subtracted(found: Report) -> None:
+    page = found.to_html()
+    (alone,) = re.findall("without a difference, and with their arms in their own sections: (.*?)<", page)
+    assert "typical wait (median)" in alone.split(", ")
+    assert "escalated" not in alone.split(", ")
+    assert "typical times are not subtracted" in page

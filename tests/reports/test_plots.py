@@ -16,11 +16,13 @@ from pydantic import BaseModel
 
 import evalr
 from evalr import Assignment, Contest, InputError, Mean, MissingExtraError, Plot, Rate, TimeTo, Verdict
+from evalr.estimates.estimate import Estimate
 from evalr.estimates.plot import VEGA_LITE
 from evalr.inputs import About
 from evalr.labels import calibration
 from evalr.reports.plots import plotter
 from evalr.reports.plots.funnel import Exclusion, Funnel, funnel_figure
+from evalr.reports.plots.lift import forest_figure
 from evalr.reports.plots.scales import scale_of
 from evalr.reports.plots.trend import bucket_labels
 
@@ -334,3 +336,24 @@ def test_a_picture_is_written_where_it_is_asked_for(tmp_path: Any) -> None:
 @pytest.mark.parametrize("name", DRAWN)
 def test_each_result_has_the_method(name: str) -> None:
     assert DRAWN[name].plot() == plotter.plot(DRAWN[name])
+
+
+@pytest.mark.parametrize(("unit", "value"), [("number", 0.4), ("seconds", -400.0), ("seconds", 30.0), ("points", 0.1)])
+def test_a_difference_has_its_zero_in_the_middle(unit: str, value: float) -> None:
+    found = Estimate(name="d", value=value, low=value - 0.05, high=value + 0.05, n=9, unit=unit)
+    figure = forest_figure([("d", found, "n 4 v 5")])
+    low, high = figure["layer"][1]["encoding"]["x"]["scale"]["domain"]
+    assert low == -high
+    (row,) = figure["data"]["values"]
+    assert low <= row["low"] <= row["value"] <= row["high"] <= high
+    assert any(layer["encoding"].get("x", {}).get("datum") == 0 for layer in figure["layer"])
+    assert row["beside"].endswith("n 4 v 5")
+
+
+def test_a_lift_without_a_difference_shows_its_arms_and_says_why() -> None:
+    lift = waits.lift(RESULTS, within=None)
+    assert lift.difference.value is None
+    plot = plotter.plot(lift)
+    assert [row["name"] for row in rows_of(plot)][:2] == ["treatment", "control"]
+    assert "typical times are not subtracted" in " ".join(plot.spec["title"]["subtitle"])
+    assert plot.to_svg()

@@ -78,6 +78,13 @@ class SurvivalCurve(Plotted):
         """What a share is of."""
         return self.called or ("not yet" if self.open else "by then")
 
+    def method_words(self) -> str:
+        """`95% interval at each time: Kaplan-Meier on log(-log), clustered by user`."""
+        curve = "cumulative incidence" if self.counts.get("ended_otherwise") else "Kaplan-Meier"
+        over = " or ".join(safe_text(noun).partition("/")[0] for noun in self.clustered_by)
+        clustered = f", clustered by {over}" if over else ""
+        return f"{100 * self.level:g}% interval at each time: {curve} on log(-log){clustered}"
+
     def share_at(self, time: float) -> float:
         """The share at a time."""
         place = bisect_right(self.times, time)

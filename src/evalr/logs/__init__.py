@@ -7,7 +7,7 @@ from evalr.logs.assignments import read_assignments
 from evalr.logs.blocks import Block, Card, Cards, Cell, Figure, Notice, Numbers, Table, Tile, Tiles
 from evalr.logs.finding import find_reader, installed_readers, read
 from evalr.logs.frames import read_frame
-from evalr.logs.further import Further, FurtherLine, ReportTerms, estimate_line, lift_line
+from evalr.logs.further import Further, FurtherLine, ReportTerms, estimate_cell, estimate_line, figure, lift_line
 from evalr.logs.jsonl import to_line
 from evalr.logs.log import Item, LeftOut, Log, Reader, Stored
 from evalr.logs.schemas import schemas
@@ -32,7 +32,9 @@ __all__ = [
     "Table",
     "Tile",
     "Tiles",
+    "estimate_cell",
     "estimate_line",
+    "figure",
     "find_reader",
     "installed_readers",
     "lift_line",

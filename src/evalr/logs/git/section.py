@@ -76,7 +76,8 @@ class Lines:
         still = figure(
             curve,
             title="share of agents' lines still there, by the time since they were written",
-            footnote=f"{_method(curve)} Whoever took a line out. {_WHAT_IS_A_LINE}{self._unread_words()}",
+            footnote=f"Below, how many lines were followed so long. Whoever took a line out. {_WHAT_IS_A_LINE}"
+            f"{self._unread_words()}",
         )
         blocks: list[Block] = [still, self._at_times(), self._by_file()]
         return [
@@ -207,13 +208,6 @@ _WHAT_IS_A_LINE = (
     "A line is one that is not blank; from revision to revision as many stay as can, and one that is moved is written "
     "anew."
 )
-
-
-def _method(curve: SurvivalCurve) -> str:
-    return (
-        f"{100 * curve.level:g}% interval at each time: Kaplan-Meier on log(-log), clustered by file. Below, how many "
-        "lines were followed so long."
-    )
 
 
 def _of(part: int, whole: int) -> str:

@@ -247,7 +247,7 @@ def _figures(row: Row, pictures: Pictures, *, headline: bool) -> Iterator[Drawn]
     if details is not None and details.trends is not None and len(details.trends) > 1:
         yield _arm_trends(details.trends, details.lift, pictures)
     lift = row.lift or (None if details is None else details.lift)
-    if lift is not None and (headline or lift.difference.value is None):
+    if lift is not None and (headline or _has_arms_alone(lift)):
         drawn = pictures.drawn(lift_words(lift), lift, notes=lift.beside())
         yield drawn._replace(rows=[lift_number("difference", lift, footnotes)])
     if details is not None and details.curve is not None and details.curve.times and pictures.is_new(details.curve):
@@ -314,8 +314,8 @@ def _arms(rows: Sequence[tuple[Row, Section]], pictures: Pictures) -> dict[str, 
         svg, why_not = pictures.tried(plot) if drawable else (None, "no difference has a number")
         warnings = [each for each in lifts[0][1].warnings() if all(each in lift.warnings() for _, lift in lifts)]
         numbers = [lift_number(title, lift, pictures.footnotes) for title, lift in lifts]
-        left = [title for title, lift in lifts if lift.difference.value is None]
-        notes = [f"without a difference, and with their arms in their own sections: {', '.join(left)}"] if left else []
+        alone = ", ".join(title for title, lift in lifts if _has_arms_alone(lift))
+        notes = [f"without a difference, and with their arms in their own sections: {alone}"] if alone else []
         forest = {"title": words, "drawn": Drawn("", svg, why_not, numbers, notes), "warnings": warnings}
     others = len({arm for _, groups in by_arm for arm in groups}) - len(names)
     return {"tables": tables, "forest": forest, "others": others}
@@ -344,6 +344,11 @@ def _groups(report: Report, footnotes: Footnotes) -> list[dict[str, Any]]:
         for group in sizes
         if group in chosen
     ]
+
+
+def _has_arms_alone(lift: Lift) -> bool:
+    """Whether there is a number of each arm, and none of what lies between them, as of typical times."""
+    return lift.difference.value is None and None not in (lift.treatment.value, lift.control.value)
 
 
 def _is_whole(groups: Groups, whole: Estimate) -> bool:

@@ -28,7 +28,7 @@ def lift_figure(lift: Lift, *, width: int | None = None) -> tuple[dict[str, Any]
         return interval_rows(named, width=width), [*notes, *([reason] if reason and reason not in notes else [])]
     parts = [
         interval_rows(named, width=width),
-        interval_rows(difference, width=width, counted=False, color=INK),
+        interval_rows(difference, width=width, counted=False, color=INK, difference=True),
     ]
     return {"vconcat": parts, "spacing": 18}, notes
 
@@ -46,7 +46,8 @@ def forest_figure(
     parts = []
     for unit in units:
         fitting = [row for row in rows if row[1].unit == unit]
-        part = interval_rows([(name, each) for name, each, _ in fitting], width=width, counted=False, color=INK)
+        named = [(name, each) for name, each, _ in fitting]
+        part = interval_rows(named, width=width, counted=False, color=INK, difference=True)
         for value, (_, _, words) in zip(part["data"]["values"], fitting, strict=True):
             value["n"] = safe_text(words, longest=60)
             value["beside"] = f"{value['shown']} · {value['n']}"

@@ -49,6 +49,7 @@ def interval_rows(
     axis: str | None = None,
     counted: bool = True,
     color: str = BLUE,
+    difference: bool = False,
 ) -> dict[str, Any]:
     """Estimates of one unit, a line each, in the order in which they are given.
 
@@ -59,9 +60,10 @@ def interval_rows(
         axis: what stands below the numbers; by default what they are in.
         counted: whether each has an n of its own to be shown.
         color: of the points.
+        difference: whether they lie between two numbers, so that 0 is in the middle.
     """
     pairs = list(named.items() if isinstance(named, Mapping) else named)
-    scale = scale or scale_for(estimate for _, estimate in pairs)
+    scale = scale or scale_for((estimate for _, estimate in pairs), difference=difference)
     names, width = distinct([name for name, _ in pairs]), width or WIDTH
     values = [{"name": name, **point_of(each, scale)} for name, (_, each) in zip(names, pairs, strict=True)]
     for row in values:

@@ -50,8 +50,10 @@ def scale_of(unit: Unit, values: Iterable[float | None]) -> Scale:
     known = [value for value in values if value is not None]
     least, most = min(known, default=0.0), max(known, default=0.0)
     if unit == "seconds":
-        size, title = next(((size, title) for size, title in _TIMES if most >= 2 * size), _TIMES[-1])
-        return Scale(title, 1 / size, min(0.0, least / size), _above(most / size), least < 0)
+        reach = max(abs(least), abs(most))
+        size, title = next(((size, title) for size, title in _TIMES if reach >= 2 * size), _TIMES[-1])
+        high = _above(reach / size)
+        return Scale(title, 1 / size, -high if least < 0 else 0.0, high, least < 0)
     if unit in _PERCENT:
         least, most = 100 * least, 100 * most
         if unit == "share":
@@ -67,11 +69,14 @@ def scale_of(unit: Unit, values: Iterable[float | None]) -> Scale:
     return Scale(title, 1, 0.0 if near_zero else _below(least - room), _above(most + (0 if near_zero else room)), False)
 
 
-def scale_for(estimates: Iterable[Estimate]) -> Scale:
-    """The axis that holds estimates of one unit, with their intervals."""
+def scale_for(estimates: Iterable[Estimate], *, difference: bool = False) -> Scale:
+    """The axis that holds estimates of one unit, with their intervals; of differences, with 0 in its middle."""
     listed = list(estimates)
     unit = listed[0].unit if listed else "share"
-    return scale_of(unit, (limit for each in listed for limit in (each.value, each.low, each.high)))
+    scale = scale_of(unit, (limit for each in listed for limit in (each.value, each.low, each.high)))
+    if not difference or scale.difference:
+        return scale
+    return scale._replace(low=-scale.high, difference=True)
 
 
 def _share_ends(least: float, most: float) -> tuple[float, float]:

@@ -99,6 +99,7 @@ def survival_figure(curve: SurvivalCurve, *, width: int | None = None) -> tuple[
     notes = (
         [f"of {curve.counted_words()}; a mark is where the log ended for some"] if marks else [curve.counted_words()]
     )
+    notes.append(curve.method_words())
     if curve.longest > curve.until:
         notes.append(f"drawn up to {_words(curve.until, curve.unit)}; {curve.waiting[-1][1]:,} lasted as long")
     return {"vconcat": [top, bottom], "spacing": 4}, notes
