@@ -40,7 +40,8 @@ class Vega:
         """See `evalr.estimates.plot.Plotter`."""
         layers, notes, name = _figure(result, width)
         heading = name if title is None else title
-        return Plot(spec=finished(layers, heading, notes), says=safe_text(f"{heading}: {_says(result)}", longest=600))
+        says = f"{heading}: {_says(result)}" if heading else _says(result)
+        return Plot(spec=finished(layers, heading, notes), says=safe_text(says, longest=600))
 
 
 plotter = Vega()
