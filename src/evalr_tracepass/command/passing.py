@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 
 from evalr.cli.judging import agreed
@@ -27,7 +28,7 @@ from evalr_tracepass.monitors import monitor_sync
 from evalr_tracepass.passes import Passes
 from evalr_tracepass.planning import Plan
 from evalr_tracepass.records import Account, Filters, Pass, PlanEstimate, Reflex, Rerun
-from evalr_tracepass.rerunning import already_read, only_new
+from evalr_tracepass.rerunning import only_new
 from evalr_tracepass.scopes import refusal_of
 from evalr_tracepass.sources import Source
 from evalr_tracepass.traces import trace_of
@@ -151,18 +152,15 @@ def rerun_of(kept: Kept, made: Plan, source: Source, *, asked: Rerun | None) -> 
 
 
 def _known(kept: Kept, made: Plan, source: Source) -> tuple[int, int]:
-    refusal = refusal_of(made.scope)
+    """How many conversations of the scope have results of a model that is to read them, and how many there are."""
+    refusal, models = refusal_of(made.scope), {each.model for each in made.signals}
     known = conversations = 0
-    together: list[str] = []
-    for transcript in source:
-        trace = trace_of(transcript)
-        if refusal(trace) is None:
-            conversations += 1
-            together.append(trace.convo_id)
-        if len(together) >= TOGETHER:
-            known += len(already_read(kept.results, kept.account, together))
-            together = []
-    return known + (len(already_read(kept.results, kept.account, together)) if together else 0), conversations
+    kept_in = (trace.convo_id for trace in map(trace_of, source) if refusal(trace) is None)
+    while together := list(islice(kept_in, TOGETHER)):
+        conversations += len(together)
+        read = kept.results.answered(kept.account, together)
+        known += len({each.convo_id for each in read if each.model in models})
+    return known, conversations
 
 
 def new_of(
