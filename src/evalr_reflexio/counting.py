@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from itertools import repeat
 from typing import Any, TypeVar
 
 from evalr.inputs import Exchange, Input, LearningUse, Session, Side, Transcript
@@ -25,6 +26,7 @@ from evalr.summaries.summary import PENDING
 from evalr.tallies.numbering import Clusters, Numbering
 from evalr_reflexio.conversations import attributes_of
 from evalr_reflexio.rows import LearningRow, OutcomeRow, SessionRecord, ShadowRow
+from evalr_reflexio.speaking import Spoken
 from evalr_reflexio.stored import LEARNING_JUDGE, SHADOW_JUDGE, UNVERSIONED
 from evalr_reflexio.verdict_sums import LearningSums, OutcomeSums, ShadowSums
 
@@ -130,38 +132,26 @@ class ReportSums:
 
     # -- what happened ------------------------------------------------------------------------------------------------
 
-    def conversation(self, record: SessionRecord) -> None:
+    def conversation(self, record: SessionRecord, said: Spoken) -> None:
         """Count the transcript of a session, and the session as times and roles."""
-        at, now = record.requests[0].at, self.now
-        if not self.takes(at, record, 2):
+        if not self.takes(record.requests[0].at, record, 2):
             return
         self._count(Transcript)
         self._count(Session)
         user = self.numbering.number(record.user)
-        waited: list[tuple[float, str | None]] = []
-        last_word = answered = None
-        turns = record.interactions
-        if turns[-1].at > now:
-            turns = [turn for turn in turns if turn.at <= now]
-        for turn in turns:
-            if turn[3] == "agent":
-                last_word, answered = turn[2], None
-            elif answered is None and turn[3] == "person":
-                answered = turn[2]
-                if last_word is not None:
-                    waited.append(((answered - last_word).total_seconds(), "returned"))
-        if last_word is not None and answered is None:
-            waited.append(((now - last_word).total_seconds(), None))
-        if self._waits is not None:
+        if self._waits is not None and said.last_word is not None:
             after, end = self._waits.columns[0]
-            for seconds, ended in waited:
-                after.append(seconds)
-                end.append(ended)
-                self._waits.users.append(user)
-            if len(self._waits.users) >= _CHUNK:
+            after.extend(said.waited)
+            end.extend(repeat("returned", len(said.waited)))
+            if said.answered is None:
+                after.append((self.now - said.last_word).total_seconds())
+                end.append(None)
+            users = self._waits.users
+            users.extend(repeat(user, len(after) - len(users)))
+            if len(users) >= _CHUNK:
                 self._waits.count()
         if self._drop_offs is not None:
-            self._drop_off(self._drop_offs, user, last_word, answered)
+            self._drop_off(self._drop_offs, user, said.last_word, said.answered)
 
     def _drop_off(self, computed: _Computed, user: int, last_word: datetime | None, answered: datetime | None) -> None:
         """As `measure_drop_off` says it of sessions without proposals and ends, which Reflexio's logs do not have."""

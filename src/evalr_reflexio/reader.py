@@ -53,6 +53,7 @@ from evalr_reflexio.conversations import (
 from evalr_reflexio.noticed import Noticed
 from evalr_reflexio.places import claim_of, config_for, open_store
 from evalr_reflexio.rows import InteractionRow, LearningRow, Reference, SessionRecord, ShadowRow
+from evalr_reflexio.speaking import Spoken, spoken
 from evalr_reflexio.splits import Splits
 from evalr_reflexio.store import Store
 from evalr_reflexio.stored import OUTCOME as OUTCOME_MEASURE
@@ -399,12 +400,13 @@ class _Reading:
         records = self.store.sessions(self.log)
         while batch := list(islice(records, _BATCH)):
             for record in batch:
+                said = spoken(record.interactions, sums.now)
                 if self.gathering is not None:
-                    self.gathering.see(record)
+                    self.gathering.see(record, said)
                 if self.splits is not None:
                     self.splits.see(record)
                 if self._is_ordinary(record):
-                    self._count(record, sums)
+                    self._count(record, said, sums)
                 else:
                     yield from self._of(record, self.store.learning_texts(references_in([record])))
             if self.log.progress is not None:
@@ -415,7 +417,7 @@ class _Reading:
             return False
         return self.options.compat is None or all(row.interaction is not None for row in record.learning_verdicts)
 
-    def _count(self, record: SessionRecord, sums: ReportSums) -> None:
+    def _count(self, record: SessionRecord, said: Spoken, sums: ReportSums) -> None:
         """What `_of` does with a session, without an object for each thing."""
         arm, log = self._arm(record), self.log
         log.noticed.see(record)
@@ -426,8 +428,8 @@ class _Reading:
         side = treatment_side(self.options.shadow, arm, self.controls)
         if record.interactions:
             log.derived += 1
-            sums.conversation(record)
-            self._count_parts(record, side, sums)
+            sums.conversation(record, said)
+            self._count_parts(record, said if said.is_all else spoken(record.interactions), side, sums)
             if record.shadow_verdicts or record.learning_verdicts:
                 turns = {turn.interaction_id: turn for turn in record.interactions}
         else:
@@ -439,21 +441,14 @@ class _Reading:
         if record.learning_verdicts:
             self._count_learnings(record, turns, sums)
 
-    def _count_parts(self, record: SessionRecord, side: Side | None, sums: ReportSums) -> None:
-        has_message = False
-        given = []
-        for row in record.interactions:
-            if row.role == "person":
-                has_message = has_message or bool(row.content)
-            elif row.shadow_content and row.role == "agent":
-                if side is not None and has_message:
-                    self.log.derived += 1
-                    sums.exchange(record, row.at)
-                else:
-                    self._leave_out(NO_MESSAGE if side else NO_SIDE_EXCHANGE, f"interaction {row.interaction_id}")
-            if row.learnings:
-                given.append(row)
-        for row in given:
+    def _count_parts(self, record: SessionRecord, said: Spoken, side: Side | None, sums: ReportSums) -> None:
+        for row, has_message in said.with_shadow:
+            if side is not None and has_message:
+                self.log.derived += 1
+                sums.exchange(record, row.at)
+            else:
+                self._leave_out(NO_MESSAGE if side else NO_SIDE_EXCHANGE, f"interaction {row.interaction_id}")
+        for row in said.given:
             for learning in row.learnings or ():
                 if self._has_text(learning):
                     self.log.derived += 1

@@ -32,9 +32,10 @@ class ByUser:
         self.columns: list[list[int]] = [[0] for _ in range(columns)]
 
     def reach(self, number: int) -> None:
-        """Have a place for a number."""
+        """Have a place for a number, and for some that come after it."""
         missing = number + 1 - self.size
         if missing > 0:
+            missing += self.size >> 4
             for column in self.columns:
                 column.extend(repeat(0, missing))
             self.size += missing

@@ -19,6 +19,7 @@ from evalr_reflexio.arms import ArmCounts, ArmReading, Arms, ExperimentArms, che
 from evalr_reflexio.config import Config
 from evalr_reflexio.noticed import Noticed
 from evalr_reflexio.rows import InteractionRow, OutcomeRow, Reference, SessionRecord
+from evalr_reflexio.speaking import Spoken, spoken
 
 NO_ARMS = ArmReading(None)
 
@@ -64,8 +65,8 @@ class Gathering:
         self.noticed = Noticed()
         self.judged_in_experiment = self.attributed = self.attributed_outside = 0
 
-    def see(self, record: SessionRecord) -> None:
-        """Count one session, with all that the log holds of it."""
+    def see(self, record: SessionRecord, said: Spoken | None = None) -> None:
+        """Count one session, with all that the log holds of it; `said` is what its turns say, where that was read."""
         reading = NO_ARMS if self.arms is None else self.arms.read(record)
         arm = reading.arm
         judged = self._judged(record)
@@ -74,7 +75,7 @@ class Gathering:
         counts = began is not None and self.asked.takes_in(began)
         user = self.numbering.number(record.user or None)
         if counts:
-            self._count(record, reading, judged, user)
+            self._count(record, reading, judged, user, said)
             if len(requests) > 1:
                 self.noticed.see(record)
         elif began is not None:
@@ -104,7 +105,9 @@ class Gathering:
         """Whether answers of an arm could have been given learnings."""
         return self.arms is None or (arm is not None and arm not in self.controls)
 
-    def _count(self, record: SessionRecord, reading: ArmReading, judged: OutcomeRow | None, user: int) -> None:
+    def _count(
+        self, record: SessionRecord, reading: ArmReading, judged: OutcomeRow | None, user: int, said: Spoken | None
+    ) -> None:
         arm, requests = reading.arm, record.requests
         sums, members = self.sums[arm], self.members_of
         if user >= members.size:
@@ -134,45 +137,31 @@ class Gathering:
         if len(record.outcomes) > (judged is not None):
             self._count_others(record, judged)
         if record.interactions:
-            self._speak(record, arm, None if judged is None else judged.success, user)
+            said = spoken(record.interactions, self.asked.now) if said is None else said
+            self._speak(said, arm, None if judged is None else judged.success, user)
         elif requests:
             self.health.without_turns += 1
 
-    def _speak(self, record: SessionRecord, arm: str | None, success: bool | None, user: int) -> None:
+    def _speak(self, said: Spoken, arm: str | None, success: bool | None, user: int) -> None:
         """Count what a session's turns say: tokens, how it was left, and the learnings that its answers were given."""
-        sums = self.sums[arm]
-        tokens: int | None = 0
-        last_word = answered = None
-        now, learnings = self.asked.now, self.learnings
-        given: set[Reference] = set()
-        cited: set[Reference] = set()
-        turns = record.interactions
-        if turns[-1].at > now:
-            turns = [turn for turn in turns if turn.at <= now]
-        # Taken apart at once, since each look at a field of a million turns counts.
-        for _, _, at, role, _, _, shadow, counted, _, _, _, citations, attached in turns:
-            if role == "agent":
-                last_word, answered = at, None
-                tokens = None if tokens is None or counted is None else tokens + counted
-                if shadow:
-                    self._see_shadow(at)
-            elif answered is None and role == "person":
-                answered = at
-            if citations:
-                cited.update(citations)
-            if attached:
-                learnings.give(attached, citations or ())
-                given.update(attached)
+        sums, last_word, answered = self.sums[arm], said.last_word, said.answered
         # As `measure_drop_off` says it of sessions without proposals and ends, which Reflexio's logs do not have.
         if last_word is None:
-            sums.speak(user, tokens, 0.0, ended=True)
+            sums.speak(user, said.tokens, 0.0, ended=True)
         elif answered is None:
-            sums.speak(user, tokens, (now - last_word).total_seconds(), ended=False)
+            sums.speak(user, said.tokens, (self.asked.now - last_word).total_seconds(), ended=False)
         else:
-            sums.speak(user, tokens, (answered - last_word).total_seconds(), ended=True)
-        if given or cited:
-            could_be_given = self.could_be_given(arm)
-            learnings.end(given, cited, success, user, could_be_given=could_be_given)
+            sums.speak(user, said.tokens, (answered - last_word).total_seconds(), ended=True)
+        for turn, _ in said.with_shadow:
+            self._see_shadow(turn.at)
+        if said.given or said.cited:
+            given: set[Reference] = set()
+            for turn in said.given:
+                attached = turn.learnings or ()
+                self.learnings.give(attached, turn.citations or ())
+                given.update(attached)
+            cited = set().union(*said.cited)
+            self.learnings.end(given, cited, success, user, could_be_given=self.could_be_given(arm))
 
     def _see_shadow(self, at: datetime) -> None:
         """Count an answer with another one beside it, by when it was given."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -284,6 +284,8 @@ class LearningSums:
         self.by_use: dict[str, ImpactSums] = {}
         self.responses_by_use: dict[str, ImpactSums] = {}
         self.responses = ImpactSums(numbering)
+        # Most answers have one verdict, which is a verdict and a response at once, of one use: it is counted once.
+        self.alone_by_use: dict[str, ImpactSums] = {}
         self.attached = self.judged = 0
         self.diagnoses: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
@@ -343,7 +345,6 @@ class LearningSums:
             use = _use(None if turn is None else cited_of(turn, learning))
             by_response.setdefault(interaction, []).append((row, use))
             self.judged += 1
-            self._sums(self.by_use, use).add(row.relevant, row.impact, cluster, given_by, partial=partial)
             diagnosis = diagnosis_of(row) if row.impact == "negative" else None
             self.learnings[learning].count(row, diagnosis)
             if diagnosis is not None:
@@ -359,6 +360,13 @@ class LearningSums:
         for interaction, judged in by_response.items():
             at = judged[0][0].interaction_at or judged[0][0].at
             self.newest.add(at, interaction, (record.user, record.session, at, interaction, judged))
+            if len(judged) == 1:
+                ((row, use),) = judged
+                of_use = self._sums(self.alone_by_use, use)
+                of_use.add(row.relevant, row.impact, cluster, given_by, partial=partial)
+                continue
+            for row, use in judged:
+                self._sums(self.by_use, use).add(row.relevant, row.impact, cluster, given_by, partial=partial)
             self.responses.add(*folded([row for row, _ in judged]), cluster, given_by, partial=partial)
             for use in dict.fromkeys(use for _, use in judged):
                 of_use = self._sums(self.responses_by_use, use)
@@ -386,7 +394,11 @@ class LearningSums:
 
     def merge(self, other: LearningSums) -> None:
         """Count what another pass has counted, of other sessions."""
-        for mine, theirs in ((self.by_use, other.by_use), (self.responses_by_use, other.responses_by_use)):
+        for mine, theirs in (
+            (self.by_use, other.by_use),
+            (self.responses_by_use, other.responses_by_use),
+            (self.alone_by_use, other.alone_by_use),
+        ):
             for use, sums in theirs.items():
                 self._sums(mine, use).merge(sums)
         self.responses.merge(other.responses)
@@ -398,6 +410,18 @@ class LearningSums:
         numbers = self.numbering.of(other.numbering)
         for learning, one in other.learnings.items():
             self.learnings[learning].merge(one, numbers)
+
+    def _with_alone(self, sums: Mapping[str, ImpactSums]) -> dict[str, ImpactSums]:
+        """Sums by use with those of answers that have one verdict."""
+        parts = [sums, self.alone_by_use]
+        uses = dict.fromkeys(use for part in parts for use in part)
+        return {use: self._together(part[use] for part in parts if use in part) for use in uses}
+
+    def _together(self, sums: Iterable[ImpactSums]) -> ImpactSums:
+        whole = ImpactSums(self.numbering)
+        for each in sums:
+            whole.merge(each)
+        return whole
 
     # -- what they come to --------------------------------------------------------------------------------------------
 
@@ -413,9 +437,9 @@ class LearningSums:
             judge: of sessions.
             among: what the sessions are called in which learnings could have been given.
         """
-        whole = ImpactSums(self.numbering)
-        for sums in self.by_use.values():
-            whole.merge(sums)
+        by_use = self._with_alone(self.by_use)
+        whole = self._together(by_use.values())
+        responses = self._together([self.responses, *self.alone_by_use.values()])
         every = _Everyone(ended, self.numbering, judge, asked, among)
         records: dict[Reference, LearningRecord] = {}
 
@@ -426,9 +450,9 @@ class LearningSums:
 
         return LearningAnswer(
             verdicts=whole.estimates(asked.level, of_responses=False),
-            responses=self.responses.estimates(asked.level, of_responses=True),
-            by_use=_estimates(self.by_use, asked.level, of_responses=False),
-            responses_by_use=_estimates(self.responses_by_use, asked.level, of_responses=True),
+            responses=responses.estimates(asked.level, of_responses=True),
+            by_use=_estimates(by_use, asked.level, of_responses=False),
+            responses_by_use=_estimates(self._with_alone(self.responses_by_use), asked.level, of_responses=True),
             attached=self.attached,
             judged=self.judged,
             diagnoses=dict(self.diagnoses.most_common()),

@@ -25,11 +25,14 @@ class Newest(Generic[T]):
         self.seen += 1
         if not self._most:
             return
+        heap = self._heap
+        if len(heap) == self._most and at < heap[0][0]:
+            return
         row = (at, number, -self.seen, item)  # of two that are alike in both, the first one seen is the newer
-        if len(self._heap) < self._most:
-            heappush(self._heap, row)
-        elif row > self._heap[0]:
-            heappushpop(self._heap, row)
+        if len(heap) < self._most:
+            heappush(heap, row)
+        elif row > heap[0]:
+            heappushpop(heap, row)
 
     def merge(self, other: Newest[T]) -> None:
         """Take in what another has kept, and what it has seen."""
