@@ -56,7 +56,7 @@ def irregularities(record: SessionRecord) -> list[str]:
     """What is odd about one session."""
     found = []
     requests = record.requests
-    if len(requests) > 1:
+    if len(requests) > 1 and any(request[4:-1] != requests[0][4:-1] for request in requests):
         if len({request.source for request in requests}) > 1:
             found.append(SOURCES)
         if len({request.evaluation_only for request in requests} - {None}) > 1:
@@ -67,6 +67,6 @@ def irregularities(record: SessionRecord) -> list[str]:
         tags = {arm_of_tag(each.metadata).arm for each in requests if each.metadata is not NOT_KEPT}
         if len(tags - {None}) > 1:
             found.append(TAGS)
-    if any(is_prefix(record, row) for row in record.outcomes):
+    if any([row.through_request is not None and is_prefix(record, row) for row in record.outcomes]):
         found.append(PREFIXES)
     return found

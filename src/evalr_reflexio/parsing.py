@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
+from evalr.inputs import Role
 from evalr.logs.reasons import Reason
 from evalr.quoting import quoted
 from evalr_reflexio.cells import (
     ACTIONS,
+    END_YEAR,
+    FIRST_YEAR,
     IMPACTS,
     KINDS_OF_LEARNING,
     NO_ACTION,
@@ -79,6 +83,12 @@ class Parts:
             return None
 
 
+_lately = lru_cache(maxsize=1024)(instant)
+"""For times as texts, or as whole numbers: those of one session are mostly alike."""
+
+time_of_text = datetime.fromisoformat
+
+
 def request_row(row: Sequence[Any], parts: Parts, missing_metadata: Any) -> RequestRow:
     """A row of `requests`. Raises Reason where it cannot be used."""
     position, request_id, user, session, at, source, version, only, experiment, arm, metadata = row
@@ -89,7 +99,7 @@ def request_row(row: Sequence[Any], parts: Parts, missing_metadata: Any) -> Requ
         request_id if type(request_id) is str and request_id else name_of(request_id, "request_id"),
         user if type(user) is str else text_of(user),
         session if type(session) is str else text_of(session),
-        instant(at),
+        _lately(at) if type(at) is str else instant(at),
         source if type(source) is str else text_of(source),
         version if type(version) is str else text_of(version),
         only,
@@ -110,11 +120,20 @@ def interaction_row(row: Sequence[Any], parts: Parts) -> InteractionRow:
     (interaction_id, request_id, at, raw_role, content, shadow, tokens, action, expert, tools, citations, learnings) = (
         row
     )
-    raw_role = raw_role if type(raw_role) is str else text_of(raw_role)
-    role = ROLES.get(raw_role) or role_of(raw_role)
-    if role is None:
-        parts.repaired(UNKNOWN_ROLE)
-        role = "system"
+    try:
+        role: Role | None = ROLES[raw_role]
+    except (KeyError, TypeError):
+        raw_role = text_of(raw_role)
+        role = role_of(raw_role)
+        if role is None:
+            parts.repaired(UNKNOWN_ROLE)
+            role = "system"
+    try:
+        time = time_of_text(at)
+    except (TypeError, ValueError):
+        time = None
+    if time is None or time.tzinfo is not UTC or not FIRST_YEAR <= time.year < END_YEAR:
+        time = None  # to be read with care, after the parts that may be counted as faults
     # Written out, since a call for each of a million cells is a second.
     used: Sequence[ToolUse] = ()
     if tools is not None and tools != "[]":
@@ -141,7 +160,7 @@ def interaction_row(row: Sequence[Any], parts: Parts) -> InteractionRow:
     return InteractionRow(
         interaction_id if type(interaction_id) is int else whole_of(interaction_id, "interaction_id"),
         request_id,
-        instant(at),
+        time or instant(at),
         role,
         raw_role,
         "" if content is None else content if type(content) is str else text_of(content),
@@ -174,7 +193,7 @@ def outcome_row(row: Sequence[Any], parts: Parts) -> OutcomeRow:
         result_id if type(result_id) is int else whole_of(result_id, "result_id"),
         user if type(user) is str else text_of(user),
         session if type(session) is str and session else name_of(session, "session_id"),
-        instant(at),
+        _lately(at) if type(at) is str else instant(at),
         version if type(version) is str else text_of(version),
         evaluator if type(evaluator) is str and evaluator else text_of(evaluator) or UNNAMED_EVALUATOR,
         is_success,
@@ -204,23 +223,23 @@ def _known_tags(tags: str) -> tuple[str, ...] | None:
 def shadow_row(row: Sequence[Any], parts: Parts) -> ShadowRow:
     """A row of `shadow_comparison_verdicts`. Raises Reason where it cannot be used."""
     verdict_id, interaction, session, at, agent_version, first, better, significant, reason, prompt_version = row
-    served_first = flag_of(first, "reflexio_is_request_1")
+    served_first = True if first == 1 else False if first == 0 else flag_of(first, "reflexio_is_request_1")
     if served_first is None:
         raise Reason("no reflexio_is_request_1")
     if better not in ("1", "2", "tie"):
         raise Reason("wrong value in 'better_request'")
     named = text_of(interaction).strip()
     return ShadowRow(
-        whole_of(verdict_id, "verdict_id"),
+        verdict_id if type(verdict_id) is int else whole_of(verdict_id, "verdict_id"),
         int(named) if named.isascii() and named.isdigit() and len(named) < 20 else None,
-        name_of(session, "session_id"),
-        instant(at),
-        text_of(agent_version),
+        session if type(session) is str and session else name_of(session, "session_id"),
+        _lately(at) if type(at) is str else instant(at),
+        agent_version if type(agent_version) is str else text_of(agent_version),
         served_first,
         better,
-        bool(flag_of(significant, "is_significantly_better")),
+        significant == 1 or (significant != 0 and bool(flag_of(significant, "is_significantly_better"))),
         text_or_none(reason),
-        text_of(prompt_version),
+        prompt_version if type(prompt_version) is str else text_of(prompt_version),
     )
 
 
@@ -237,16 +256,26 @@ def learning_row(row: Sequence[Any], parts: Parts) -> LearningRow:
     place = f"learning result {result_id}"
     diagnosed = None if diagnosis is None else parts.take(diagnosis_of, diagnosis, place=place)
     return LearningRow(
-        whole_of(result_id, "result_id"),
-        text_of(user),
-        name_of(session, "session_id"),
-        instant(at),
-        text_of(agent_version),
-        None if interaction is None else whole_of(interaction, "interaction_id"),
-        None if interaction_at is None else instant(interaction_at),
+        result_id if type(result_id) is int else whole_of(result_id, "result_id"),
+        user if type(user) is str else text_of(user),
+        session if type(session) is str and session else name_of(session, "session_id"),
+        _lately(at) if type(at) is int else instant(at),
+        agent_version if type(agent_version) is str else text_of(agent_version),
+        interaction if interaction is None or type(interaction) is int else whole_of(interaction, "interaction_id"),
+        None
+        if interaction_at is None
+        else _lately(interaction_at)
+        if type(interaction_at) is int
+        else instant(interaction_at),
         kind,
-        name_of(learning, "learning_id"),
-        flag_of(relevant, "is_relevant"),
+        learning if type(learning) is str and learning else name_of(learning, "learning_id"),
+        None
+        if relevant is None
+        else True
+        if relevant == 1
+        else False
+        if relevant == 0
+        else flag_of(relevant, "is_relevant"),
         text_or_none(relevance_reason),
         impact,
         text_or_none(impact_reason),

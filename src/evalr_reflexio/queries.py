@@ -66,11 +66,14 @@ class Queries:
         source = self._indexed.get((table, column)) or self._index(table, column)
         fields = self.fields(table, "t")
         for chunk in chunks(keys):
-            query, given = f"SELECT {fields} {source} IN ({marks(chunk)})", padded(chunk)
-            try:
-                yield self._connection.execute(query, given).fetchall()
-            except sqlite3.Error:
-                yield list(self.rows(query, given))  # which says what is wrong, or mends it
+            yield self._all(f"SELECT {fields} {source} IN ({marks(chunk)})", padded(chunk))
+
+    def _all(self, query: str, given: Sequence[Any]) -> list[Sequence[Any]]:
+        """All rows of a query at once."""
+        try:
+            return self._connection.execute(query, given).fetchall()
+        except sqlite3.Error:
+            return list(self.rows(query, given))  # which says what is wrong, or mends it
 
     def of_keys(self, table: str, keys: list[tuple[str, str]], sessions: list[str]) -> Iterator[list[Sequence[Any]]]:
         """As `keyed` by session id, for a table whose own index begins with the user, as that of outcomes does."""
@@ -91,7 +94,7 @@ class Queries:
                 f"WITH k(u, s) AS (VALUES {','.join(['(?, ?)'] * len(chunk))}) SELECT {self.fields(table, 't')} "
                 f"FROM k CROSS JOIN {table} t ON t.user_id = k.u AND t.session_id = k.s"
             )
-            yield list(self.rows(query, list(chain.from_iterable(chunk))))
+            yield self._all(query, list(chain.from_iterable(chunk)))
 
     def _indexes(self, table: str) -> list[list[str]]:
         """The columns of each of a table's indexes; of those that hold only some rows, none."""

@@ -18,11 +18,11 @@ from evalr.errors import InputError, LogError
 from evalr.estimates.words import choice_words
 from evalr.logs.log import Log
 from evalr.logs.reasons import Reason
-from evalr.logs.seen import Seen
 from evalr.logs.sqlite import Database
 from evalr_reflexio.cells import instant, text_of
 from evalr_reflexio.config import Experiment
 from evalr_reflexio.digests import playbook_digest
+from evalr_reflexio.ids import Ids
 from evalr_reflexio.parsing import (
     UNNAMED_EVALUATOR,
     Parts,
@@ -210,7 +210,7 @@ class Store:
             account.records += 1
             account.skip(reason, place)
         parts = self._parts(account)
-        placed = {table: Seen() for table in (OUTCOMES, SHADOWS, LEARNINGS, CUSTOMERS)}
+        placed = {table: Ids() for table in (OUTCOMES, SHADOWS, LEARNINGS, CUSTOMERS)}
         interactions = self._leave_out_sessionless(account, parts)
         for batch in self._batches(account):
             lost = self._add_requests(batch, parts)
@@ -236,7 +236,7 @@ class Store:
         batch = {(user, session): SessionRecord(user, session) for (user,) in rows}
         self._add_requests(batch, parts)
         records = [record for record in batch.values() if record.requests]
-        self._fill(records, parts, {table: Seen() for table in (OUTCOMES, SHADOWS, LEARNINGS, CUSTOMERS)})
+        self._fill(records, parts, {table: Ids() for table in (OUTCOMES, SHADOWS, LEARNINGS, CUSTOMERS)})
         self._database.check_unchanged()
         return records
 
@@ -312,12 +312,12 @@ class Store:
 
     # -- what belongs to a session ------------------------------------------------------------------------------------
 
-    def _fill(self, batch: list[SessionRecord], parts: Parts, placed: Mapping[str, Seen]) -> int:
+    def _fill(self, batch: list[SessionRecord], parts: Parts, placed: Mapping[str, Ids]) -> int:
         """Give sessions their interactions and verdicts. Returns how many interactions the log has of them."""
         if not batch:
             return 0
         count = self._add_turns(batch, parts) if INTERACTIONS in self.columns else 0
-        by_key = {record.key: record for record in batch}
+        by_key = {(record.user, record.session): record for record in batch}
         sessions = list(dict.fromkeys(record.session for record in batch))
         for outcome in self._verdicts(OUTCOMES, sessions, outcome_row, parts, placed, list(by_key)):
             owner = by_key.get((outcome.user, outcome.session))
@@ -339,13 +339,13 @@ class Store:
 
     def _add_turns(self, batch: list[SessionRecord], parts: Parts) -> int:
         """Give sessions their interactions. Returns how many the log has of them."""
-        by_request = {request.request_id: record for record in batch for request in record.requests}
+        turns_of = {request[0]: record.interactions for record in batch for request in record.requests}
         count = 0
-        for rows in self._queries.keyed(INTERACTIONS, "request_id", list(by_request)):
+        for rows in self._queries.keyed(INTERACTIONS, "request_id", list(turns_of)):
             count += len(rows)
             for row in rows:
                 try:
-                    by_request[row[1]].interactions.append(interaction_row(row, parts))
+                    turns_of[row[1]].append(interaction_row(row, parts))
                 except Reason as reason:
                     parts.fault(reason, f"interaction {row[0]}")
         for record in batch:
@@ -359,7 +359,7 @@ class Store:
         by_key: Mapping[tuple[str, str], SessionRecord],
         sessions: list[str],
         parts: Parts,
-        placed: Mapping[str, Seen],
+        placed: Mapping[str, Ids],
     ) -> None:
         """Shadow verdicts name no user: their interaction does, or a session id that is one user's alone."""
         if SHADOWS not in self.columns:
@@ -367,7 +367,7 @@ class Store:
         of_session: defaultdict[str, list[SessionRecord]] = defaultdict(list)
         for record in batch:
             of_session[record.session].append(record)
-        verdicts = list(self._verdicts(SHADOWS, sessions, shadow_row, parts, placed))
+        verdicts = self._verdicts(SHADOWS, sessions, shadow_row, parts, placed)
         judged = {verdict.session for verdict in verdicts}
         owners = {
             (session, turn.interaction_id): record
@@ -431,7 +431,7 @@ class Store:
             for name, state in self._queries.rows(query, padded(chunk)):
                 names[name].grading = grading_state(state)
 
-    def _unplaced(self, parts: Parts, placed: Mapping[str, Seen]) -> Iterator[SessionRecord]:
+    def _unplaced(self, parts: Parts, placed: Mapping[str, Ids]) -> Iterator[SessionRecord]:
         """The verdicts whose session is not in the log, or whose user cannot be told, as sessions without requests."""
         # What customers reported comes with what the judge said of the same session: customers report little.
         reported = {(row.user, row.session): row for row in self._unplaced_rows(CUSTOMERS, parts, placed)}
@@ -455,7 +455,7 @@ class Store:
         for (user, session), row in reported.items():
             yield SessionRecord(user, session, customer_outcome=row)
 
-    def _unplaced_rows(self, table: str, parts: Parts, placed: Mapping[str, Seen]) -> Iterator[Any]:
+    def _unplaced_rows(self, table: str, parts: Parts, placed: Mapping[str, Ids]) -> Iterator[Any]:
         """The rows of a table that are in no session so far, by session and user."""
         if table not in self.columns or len(placed[table]) == self.count(table):
             return
@@ -475,11 +475,11 @@ class Store:
         sessions: list[str],
         read: Callable[[Sequence[Any], Parts], Row],
         parts: Parts,
-        placed: Mapping[str, Seen],
+        placed: Mapping[str, Ids],
         keys: list[tuple[str, str]] | None = None,
-    ) -> Iterator[Row]:
+    ) -> list[Row]:
         if table not in self.columns:
-            return
+            return []
         found = (
             self._queries.keyed(table, "session_id", sessions)
             if keys is None
@@ -490,12 +490,14 @@ class Store:
             rows.sort(key=_first)
         except TypeError:  # an id that is a text
             rows.sort(key=_by_id)
+        read_rows: list[Row] = []
         for raw in rows:
             try:
-                yield read(raw, parts)
+                read_rows.append(read(raw, parts))
             except Reason as reason:
                 if placed[table].add(raw[0]):
                     parts.fault(reason, f"{NOUNS[table]} {text_of(raw[0])}")
+        return read_rows
 
     # -- single tables ------------------------------------------------------------------------------------------------
 
