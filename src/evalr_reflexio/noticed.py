@@ -67,6 +67,6 @@ def irregularities(record: SessionRecord) -> list[str]:
         tags = {arm_of_tag(each.metadata).arm for each in requests if each.metadata is not NOT_KEPT}
         if len(tags - {None}) > 1:
             found.append(TAGS)
-    if any([row.through_request is not None and is_prefix(record, row) for row in record.outcomes]):
+    if any(row.through_request is not None and is_prefix(record, row) for row in record.outcomes):
         found.append(PREFIXES)
     return found

@@ -51,7 +51,10 @@ class _Sums(NamedTuple):
 
 NOT_FOUND = "Retrieval experiment not found"
 
-_OUTPUT = "lower(trim(i.role, char(9) || char(10) || char(11) || char(12) || char(13) || ' ')) <> 'user'"
+_OUTPUT = (
+    "CASE i.role COLLATE BINARY WHEN 'User' THEN 0 WHEN 'Agent' THEN 1 ELSE "  # which it mostly is, and soon told
+    "lower(trim(i.role, char(9) || char(10) || char(11) || char(12) || char(13) || ' ')) <> 'user' END"
+)
 """Whatever a user did not write: answers, tools, and roles of other names."""
 
 
@@ -163,13 +166,18 @@ def _tokens(asked: Asked, experiment_id: str) -> dict[str, dict[str, Any]]:
     turns: str = "(SELECT NULL AS role, NULL AS token_count WHERE 0) i ON 1"
     if asked.store.has(INTERACTIONS, "token_count"):
         turns = asked.queries.by(INTERACTIONS, "request_id", "r.request_id", "i")
-    requests = asked.queries.by(REQUESTS, "session_id", "a.session_id", "r")
-    rows: Iterator[Sequence[Any]] = asked.queries.rows(
-        "SELECT arm, avg(tokens), count(*) FROM (SELECT a.arm AS arm, "
+    # Request by request as they stand, and not session by session: their turns then stand together, too.
+    of_requests = (
+        "SELECT r.session_id AS session_id, r.user_id AS user_id, "
         f"coalesce(sum(CASE WHEN {_OUTPUT} THEN i.token_count ELSE 0 END), 0) AS tokens, "
         f"sum(CASE WHEN {_OUTPUT} AND i.token_count IS NULL THEN 1 ELSE 0 END) AS missing "
-        f"FROM temp.{ASSIGNED} a CROSS JOIN {requests} AND r.user_id = a.user_id AND r.retrieval_experiment_id = ? "
-        f"LEFT JOIN {turns} GROUP BY a.session_id, a.user_id) "
+        f"FROM {REQUESTS} r LEFT JOIN {turns} WHERE r.retrieval_experiment_id = ? GROUP BY r.rowid"
+    )
+    rows: Iterator[Sequence[Any]] = asked.queries.rows(
+        "SELECT arm, avg(tokens), count(*) FROM ("
+        f"SELECT a.arm AS arm, sum(q.tokens) AS tokens, sum(q.missing) AS missing FROM ({of_requests}) q "
+        f"CROSS JOIN temp.{ASSIGNED} a ON a.session_id = q.session_id AND a.user_id = q.user_id "
+        "GROUP BY q.session_id, q.user_id) "
         "WHERE missing = 0 AND arm IN ('treatment', 'holdout') GROUP BY arm",
         [experiment_id],
     )

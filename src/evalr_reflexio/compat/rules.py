@@ -5,9 +5,9 @@ Each rule counts once a session, whose outcome is that of the row that Reflexio 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from evalr.logs.reasons import Reason
@@ -64,14 +64,6 @@ class Rules:
         return [session for (session,) in self._asked.queries.rows(query, [number, *given, limit])]
 
 
-class _Cited(NamedTuple):
-    user: str
-    session: str
-    citations: Sequence[tuple[Rule, str]]
-    success: int
-    set_number: int | None
-
-
 def find_rules(asked: Asked, listed: int | None, *, by_user: bool) -> Rules:
     """The rules that the sessions of `counted` cite, in requests of their own user or of anybody."""
     found: dict[Rule, _Found] = {}
@@ -86,15 +78,10 @@ def find_rules(asked: Asked, listed: int | None, *, by_user: bool) -> Rules:
             "AND i.citations IS NOT NULL AND i.citations <> '' AND i.citations <> '[]' "
             "ORDER BY s.session_id, i.created_at, i.interaction_id"
         )
-        cited = asked.read(rows, _cited, "interaction")
-        asked.queries.change_many(f"INSERT INTO temp.{CITED} VALUES (?, ?, ?)", _count(cited, found))
+        kept = _kept(_count(asked, rows, found), found, listed)
+        asked.queries.change_many(f"INSERT INTO temp.{CITED} VALUES (?, ?, ?)", kept)
         asked.queries.change(f"CREATE INDEX temp.{CITED}_rules ON {CITED} (rule)")
     return Rules(asked, found, listed)
-
-
-def _cited(row: Sequence[Any]) -> _Cited:
-    _, user, session, text, success, set_number = row
-    return _Cited(user, session, citations_of(text), success, set_number)
 
 
 def citations_of(text: Any) -> list[tuple[Rule, str]]:
@@ -112,21 +99,67 @@ def citations_of(text: Any) -> list[tuple[Rule, str]]:
         raise Reason("unreadable citations") from None
 
 
-def _count(cited: Iterator[_Cited], found: dict[Rule, _Found]) -> Iterator[tuple[int, int | None, str]]:
-    """Count the rules of each session once. Yields (rule, set of request sources, session) to be kept."""
-    for _, of_id in groupby(cited, key=lambda each: each.session):
-        rules: dict[str, tuple[_Cited, dict[Rule, None]]] = {}
-        for each in of_id:
-            seen = rules.setdefault(each.user, (each, {}))[1]
-            for rule, title in each.citations:
-                seen[rule] = None
-                known = found.get(rule)
-                if known is None:
-                    known = found[rule] = _Found(len(found))
-                known.title = known.title or title
-        for first, seen in rules.values():
-            for rule in seen:
-                known = found[rule]
-                for of_set in {None, first.set_number}:
-                    known.outcomes.setdefault(of_set, [0, 0])[not first.success] += 1
-                yield known.number, first.set_number, first.session
+_known = lru_cache(maxsize=1024)(citations_of)
+"""For texts: few differ, since few rules are cited together."""
+
+
+class _Session(NamedTuple):
+    """A session that cites rules."""
+
+    success: int
+    set_number: int | None
+    rules: dict[Rule, None]
+
+
+def _count(
+    asked: Asked, rows: Iterable[Sequence[Any]], found: dict[Rule, _Found]
+) -> Iterator[tuple[Rule, int | None, str]]:
+    """Count the rules of each session once. Yields (rule, set of request sources, session) of each."""
+    current = None
+    users: dict[str, _Session] = {}
+    for interaction, user, session, text, success, set_number in rows:
+        if session != current:
+            yield from _ended(current, users, found)
+            current, users = session, {}
+        asked.account.records += 1
+        try:
+            citations = _known(text) if type(text) is str else citations_of(text)
+        except Reason as reason:
+            asked.account.skip(str(reason), f"interaction {interaction}")
+            continue
+        seen = users.get(user)
+        if seen is None:
+            seen = users[user] = _Session(success, set_number, {})
+        for rule, title in citations:
+            seen.rules[rule] = None
+            known = found.get(rule)
+            if known is None:
+                known = found[rule] = _Found(len(found))
+            if title and not known.title:
+                known.title = title
+    yield from _ended(current, users, found)
+
+
+def _ended(
+    session: Any, users: dict[str, _Session], found: dict[Rule, _Found]
+) -> Iterator[tuple[Rule, int | None, str]]:
+    for success, set_number, rules in users.values():
+        for rule in rules:
+            outcomes = found[rule].outcomes
+            for of_set in (None,) if set_number is None else (None, set_number):
+                counts = outcomes.get(of_set)
+                if counts is None:
+                    counts = outcomes[of_set] = [0, 0]
+                counts[not success] += 1
+            yield rule, set_number, session
+
+
+def _kept(
+    cited: Iterable[tuple[Rule, int | None, str]], found: Mapping[Rule, _Found], listed: int | None
+) -> Iterator[tuple[int, int | None, str]]:
+    """What of it can be listed: of each rule the first sessions, and the first of each set of request sources."""
+    for rule, set_number, session in cited:
+        known = found[rule]
+        counts = [sum(known.outcomes[of_set]) for of_set in {None, set_number}]
+        if listed is None or min(counts) <= listed:
+            yield known.number, set_number, session
