@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
-from evalr.inputs import Role
 from evalr.logs.reasons import Reason
 from evalr.quoting import quoted
 from evalr_reflexio.cells import (
@@ -121,18 +120,18 @@ def interaction_row(row: Sequence[Any], parts: Parts) -> InteractionRow:
         row
     )
     try:
-        role: Role | None = ROLES[raw_role]
+        role = ROLES[raw_role]
     except (KeyError, TypeError):
         raw_role = text_of(raw_role)
-        role = role_of(raw_role)
-        if role is None:
+        named = role_of(raw_role)
+        if named is None:
             parts.repaired(UNKNOWN_ROLE)
-            role = "system"
+        role = named or "system"
     try:
         time = time_of_text(at)
     except (TypeError, ValueError):
         time = None
-    if time is None or time.tzinfo is not UTC or not FIRST_YEAR <= time.year < END_YEAR:
+    if time is not None and (time.tzinfo is not UTC or not FIRST_YEAR <= time.year < END_YEAR):
         time = None  # to be read with care, after the parts that may be counted as faults
     # Written out, since a call for each of a million cells is a second.
     used: Sequence[ToolUse] = ()
