@@ -21,8 +21,9 @@ import evalr
 from evalr import EvalrError, MissingExtraError, Report, Verdict
 from evalr.estimates.plot import Plot
 from evalr.inputs import About, Activity, Session
-from evalr.logs import Card, Cards, Figure, Further, FurtherLine, Log, Notice, Table, Tile, Tiles
+from evalr.logs import Card, Cards, Cell, Figure, Further, FurtherLine, Log, Notice, Numbers, Table, Tile, Tiles
 from evalr.measures import SessionOutcome, ShadowWin, TaskCompletion
+from evalr.measures.session_outcome import success_rate
 from evalr.reports.pages import pictures
 from evalr.reports.pages.pictures import cleaned, spark
 from evalr.reports.pages.rendering import environment, rendered
@@ -271,6 +272,7 @@ def blocks(texts: list[str]) -> tuple[Any, ...]:
         beside=("served", "shadow"),
         inside=(inner,),
     )
+    some = success_rate.estimate([SessionOutcome(success=True), SessionOutcome(success=False)])
     spec = {"mark": "point", "data": {"values": [{"x": text} for text in texts]}}
     spec |= {"encoding": {"y": {"field": "x", "type": "nominal"}}}
     return (
@@ -278,7 +280,7 @@ def blocks(texts: list[str]) -> tuple[Any, ...]:
         Tiles(tiles=(tile, tile), title=first),
         Table(
             columns=("a", "b"),
-            rows=tuple((text, str(place)) for place, text in enumerate(texts)),
+            rows=tuple((text, Cell(str(place), tip=text, method=text)) for place, text in enumerate(texts)),
             title=first,
             numbers=("b",),
             filtered_by="a",
@@ -286,6 +288,7 @@ def blocks(texts: list[str]) -> tuple[Any, ...]:
             total=1_000,
             footnote=first,
         ),
+        Numbers(rows=((first, success_rate.estimate([])), (texts[-1], some)), title=first, footnote=first),
         Figure(spec=spec, says=first, title=first, footnote=first),
         Cards(cards=(card,), title=first, total=9, footnote=first),
     )
@@ -356,6 +359,20 @@ def test_blocks_are_laid_out() -> None:
         assert text in read.texts
     assert page.index("Impact</h2>") < page.index("came back within 1h</h2>")
     assert page.count('type="radio"') == 3
+    assert "50.0%" in read.texts
+    assert "1 of 2; 2 sessions" in " ".join(map(str, read.values("title")))
+    assert page.count(">alpha</li>") == 1  # the method of a cell, once
+
+
+def test_many_texts_to_choose_rows_by_are_the_most_frequent_and_the_others() -> None:
+    rows = tuple((f"source {number}", "x") for number in range(12) for _ in range(13 - number))
+    table = Table(columns=("source", "n"), rows=rows, filtered_by="source")
+    further = Further(name="x", title="T", lines=(), data={}, blocks=(table,))
+    page = replace(evalr.report([], now=NOW), further=(further,)).to_html()
+    assert page.count('type="radio"') == 11
+    assert "source 8" in Reader(page).texts
+    assert "3 others" in Reader(page).texts
+    assert page.count('<tr role="row" class="is9 ') == 4 + 3 + 2
 
 
 def test_lines_of_a_reader_are_shown_where_it_has_no_blocks() -> None:
@@ -448,6 +465,15 @@ def test_a_page_has_room_for_so_many_plots_and_tells_the_others_in_numbers(
     monkeypatch.setattr("evalr.reports.pages.report.MOST_DRAWN", 20_000)
     read = check_inert(found.to_html())
     assert "left out, so that the page stays small" in " ".join(read.texts)
+
+
+def test_where_there_is_little_room_headlines_are_drawn_first(found: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evalr.reports.pages.report.MOST_DRAWN", 250_000)
+    rows = found.to_html().split('<div class="row')[1:]
+    drawn = {re.findall('id="(m[0-9-]+)"', row)[0]: "<svg" in row for row in rows if 'id="m' in row}
+    headlines = [is_drawn for anchor, is_drawn in drawn.items() if anchor.endswith("-0")]
+    assert headlines == [True] * len(headlines)
+    assert not all(drawn.values())
 
 
 def test_a_page_of_many_sessions_is_small() -> None:

@@ -119,8 +119,9 @@ def html_page(report: Report) -> str:
     further = [_further(each, pictures) for each in report.further if not each.leads]
     rows = [(row, section) for section in report.sections for row in section.rows]
     arms = _arms(rows, pictures)
+    drawn = _rows(report.sections, pictures)
     sections = [
-        _section(section, number, pictures, own_groups=report.by is None)
+        _section(section, number, drawn, pictures, own_groups=report.by is None)
         for number, section in enumerate(report.sections)
         if section.rows
     ]
@@ -170,7 +171,20 @@ def _spark(row: Row) -> Any:
     return spark([e.value for e in estimates], [e.low for e in estimates], [e.high for e in estimates])
 
 
-def _section(section: Section, place: int, pictures: Pictures, *, own_groups: bool) -> dict[str, Any]:
+def _rows(sections: Sequence[Section], pictures: Pictures) -> dict[str, dict[str, Any]]:
+    """Every number by its anchor, with its plots. Headlines are drawn first, as there may be no room for all."""
+    all_rows = [
+        (index, f"m{place}-{index}", row, section)
+        for place, section in enumerate(sections)
+        for index, row in enumerate(section.rows)
+    ]
+    all_rows.sort(key=lambda each: each[0] > 0)
+    return {anchor: _row(row, section, anchor, pictures) for _, anchor, row, section in all_rows}
+
+
+def _section(
+    section: Section, place: int, drawn: Mapping[str, dict[str, Any]], pictures: Pictures, *, own_groups: bool
+) -> dict[str, Any]:
     """A measure's; groups that were asked for have a section of their own, in which all measures are."""
     table = _group_table(section) if own_groups else None
     return {
@@ -178,7 +192,7 @@ def _section(section: Section, place: int, pictures: Pictures, *, own_groups: bo
         "title": section.headline,
         "measure": section.measure,
         "question": section.question,
-        "rows": [_row(row, section, f"m{place}-{index}", pictures) for index, row in enumerate(section.rows)],
+        "rows": [drawn[f"m{place}-{index}"] for index in range(len(section.rows))],
         "notes": section.notes,
         "table": None if table is None else _block(table, pictures),
         "rankings": [
