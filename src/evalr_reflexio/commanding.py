@@ -66,8 +66,9 @@ def list_all(registry: File = REGISTRY, org: Org = None, json: Json = False) -> 
     """List the active experiment, and all that there were, newest first."""
     from evalr_reflexio.experiment_words import list_fields, list_lines
 
-    found = _registry(registry, org).experiments
-    print_lines(list_lines(found), list_fields(found), json=json)
+    kept = _registry(registry, org)
+    found = kept.experiments
+    print_lines(list_lines(found, kept.organisations), list_fields(found), json=json)
 
 
 @app.command()

@@ -34,9 +34,11 @@ def experiment_line(experiment: Experiment) -> str:
     return f"{safe_text(experiment.id, longest=200)}: {words}{held_out}"
 
 
-def list_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
-    """The active one, marked, and all others."""
-    if not experiments:
+def list_lines(experiments: Sequence[Experiment], others: Sequence[str] = ()) -> Iterator[str]:
+    """The active one, marked, and all others; where there is none, which other organisations have some."""
+    if not experiments and others:
+        yield f"no experiments of this organisation; --org names another one: {', '.join(map(quoted, others))}"
+    elif not experiments:
         yield "no experiments"
     for each in experiments:
         yield f"{'*' if each.ended_at is None else ' '} {experiment_line(each)}"

@@ -93,7 +93,9 @@ def test_without_an_active_experiment_there_is_no_arm(tmp_path: Path) -> None:
 def test_organisations_and_files_are_apart(tmp_path: Path) -> None:
     ran(tmp_path, "start", "exp-1", "--holdout", "10", "--org", "a", "--registry", "kept.db")
     assert parsed(tmp_path, "list", "--org", "b", "--registry", "kept.db")["experiments"] == []
-    assert ran(tmp_path, "list", "--org", "b", "--registry", "kept.db")[1] == "no experiments\n"
+    assert ran(tmp_path, "list", "--org", "b", "--registry", "kept.db")[1] == (
+        "no experiments of this organisation; --org names another one: 'a'\n"
+    )
     registry = ExperimentRegistry(tmp_path / "kept.db", org="a")
     assert registry.active is not None
     code, _, err = ran(tmp_path, "list")
