@@ -92,6 +92,7 @@ from evalr_tracepass.transports.live import LivePreview
 from evalr_tracepass.transports.local import LocalTransport
 from evalr_tracepass.transports.service import Service
 from evalr_tracepass.transports.transport import BatchState, Caps, Connection, Transport
+from evalr_tracepass.web.page import traces_page
 from evalr_tracepass.webhooks import Webhook, slack, verify_webhook, webhook
 
 __all__ = [
@@ -213,6 +214,7 @@ __all__ = [
     "since_last_run",
     "slack",
     "span_traces",
+    "traces_page",
     "train_reflex",
     "transform",
     "verify_webhook",

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable
 
 from evalr_tracepass.web.snapshot import key_of
 
-SiteOf = Callable[..., object]
-
 
 def rows(page: str) -> list[str]:
-    body = page.partition("<tbody>")[2].partition("</tbody>")[0]
-    return [html.unescape(re.sub(r"<[^>]+>", " ", row)) for row in body.split("<tr>")[1:]]
+    body = page.partition("<tbody")[2].partition("</tbody>")[0]
+    return [html.unescape(re.sub(r"<[^>]+>", " ", row.partition(">")[2])) for row in body.split("<tr")[1:]]
 
 
 def names(page: str) -> list[str]:
@@ -58,12 +55,14 @@ def test_without_a_pass_the_seed_says_what_to_do(site) -> None:
 
 def test_a_conversation_has_its_chips_at_its_turns_and_a_rail(site) -> None:
     made = site(passes=1)
-    page = made.page(f"/c/{key_of('convo_0', 'user_0')}")
+    address = f"/c/{key_of('convo_0', 'user_0')}"
+    page = made.page(address)
     turn = page.partition('id="turn-6"')[2].partition("</article>")[0]
     assert "negative</bdi> 67%" in turn
     rail = page.partition('<aside class="rail">')[2].partition("</aside>")[0]
     assert "heuristic-negative-tone</bdi> 0.67" in rail
-    assert 'href="#turn-6"' in rail
+    assert f'href="{address}#turn-6"' in rail
+    assert made.ask(f"{address}?to=heuristic-negative-tone").headers["location"] == f"{address}#turn-6"
     assert "Where is my order A-0?" in page
     assert "small-1" in page
     assert "the database is away" in page
@@ -90,3 +89,78 @@ def test_what_is_not_there_is_said(site) -> None:
     made.page("/c/0123456789abcdef01", status=404)
     made.page("/no/such/page", status=404)
     made.page("/static/..%2f..%2fpyproject.toml", status=404)
+
+
+def test_long_conversations_and_lists_come_in_pages(site) -> None:
+    turns = [{"role": "person", "text": "useless, worst, annoyed" if n == 450 else f"turn {n}"} for n in range(500)]
+    made = site([{"id": f"convo_{n}", "request": "r", "turns": turns[:1]} for n in range(120)])
+    page = made.page("/")
+    assert len(rows(page)) == 50
+    assert "1–50 of 120 conversations" in page
+    assert "101–120 of 120 conversations" in made.page("/?page=3")
+    assert made.page("/?page=99") == made.page("/?page=3")
+    for page in ("0", "-1", "x", "1e9", "٣", "99999999999"):
+        assert len(rows(made.page(f"/?page={page}"))) in (50, 20)
+
+
+def test_a_turn_beyond_the_first_page_is_found(site) -> None:
+    turns = [{"role": "person", "text": "useless, worst, annoyed" if n == 450 else f"turn {n}"} for n in range(500)]
+    made = site([{"id": "convo_0", "request": "r", "turns": turns}], passes=1)
+    address = f"/c/{key_of('convo_0', '')}"
+    page = made.page(address)
+    assert f'href="{address}?page=3#turn-450"' in page
+    assert page.count("<article") == 200
+    assert "useless, worst, annoyed" not in page
+    assert "useless, worst, annoyed" in made.page(f"{address}?page=3")
+    assert f'href="{address}#turn-' not in made.page(f"{address}?page=3")
+
+
+def test_users_may_share_an_id(site) -> None:
+    turns = [{"role": "person", "text": "This is useless. I am so annoyed, it is the worst answer ever!"}]
+    calm = [{"role": "person", "text": "Thanks."}]
+    lines = [
+        {"id": "convo_1", "user": "ann", "request": "r", "turns": turns},
+        {"id": "convo_1", "user": "bob", "request": "r", "turns": calm},
+    ]
+    made = site(lines, passes=1)
+    found = {row.split()[1]: row for row in rows(made.page("/"))}
+    assert "negative" in found["ann"]
+    assert "negative" not in found["bob"]
+    assert len(rows(made.page("/?show=flagged"))) == 1
+    assert "0 fired" in made.page(f"/c/{key_of('convo_1', 'bob')}")
+
+
+def test_a_log_that_is_gone_is_said_and_found_again(site) -> None:
+    made = site(passes=1)
+    text = made.log.read_text()
+    made.log.unlink()
+    made.desk.reading._looked = 0
+    made.ask("/")
+    made.desk.reading._thread.join(10)
+    page = made.page("/", status=503)
+    assert "The log cannot be read" in page
+    assert "Where is my order" not in page
+    made.log.write_text(text)
+    made.desk.reading._thread.join(10)
+    made.ask("/")
+    made.desk.reading._thread.join(10)
+    assert len(rows(made.page("/"))) == 12
+
+
+def test_new_files_of_a_folder_are_seen(site, tmp_path) -> None:
+    from evalr_tracepass.web.reading import read_log
+
+    made = site()
+    folder = tmp_path / "many"
+    (folder / "in").mkdir(parents=True)
+    (folder / "a.jsonl").write_text(made.log.read_text())
+    (folder / "notes.txt").write_text("no log")
+    reading = read_log(str(folder))
+    reading.begin()
+    assert len(reading.wait(10).entries) == 12
+    (folder / "in" / "b.jsonl").write_text(made.log.read_text().replace("convo_", "other_"))
+    reading._looked = 0
+    reading.look()
+    reading._thread.join(10)
+    assert len(reading.snapshot.entries) == 24
+    assert reading.snapshot.left_out["file of a kind that no reader knows"] == 1

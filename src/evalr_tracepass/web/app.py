@@ -145,6 +145,10 @@ def _conversation(desk: Desk, request: Request, fields: Fields) -> Response:
             return _problem(desk, 404, "There is no such conversation, in the log or in the store.", title="Not found")
         convo_id, user = labels.convo_id, labels.user
     found = conversation_page(desk, convo_id, user, transcript, asked)
+    for label in found["best"]:
+        # A chip of the list leads to where its signal was surest.
+        if label.signal_id == fields.get("to") and label.link:
+            return RedirectResponse(label.link, status_code=303)
     return HTMLResponse(desk.page("conversation.html", key=key, entry=entry, **found))
 
 

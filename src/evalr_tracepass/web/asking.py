@@ -35,6 +35,7 @@ class Asked(NamedTuple):
         passes: "latest", "all", or the id of one pass.
         page: from 1.
         visible: whether the rows of the page start ticked.
+        to: of one conversation, the id of a signal whose turn is to be shown.
     """
 
     search: str = ""
@@ -44,6 +45,7 @@ class Asked(NamedTuple):
     passes: str = LATEST
     page: int = 1
     visible: bool = False
+    to: str = ""
 
     @property
     def filters(self) -> Filters:
@@ -66,6 +68,7 @@ class Asked(NamedTuple):
             ("pass", "" if asked.passes == LATEST else asked.passes),
             ("page", "" if asked.page == 1 else str(asked.page)),
             ("visible", "1" if asked.visible else ""),
+            ("to", asked.to),
         ]
         return [(name, value) for name, value in named if value]
 

@@ -12,7 +12,8 @@ from evalr_tracepass.records import Result
 from evalr_tracepass.traces import Step, trace_of
 from evalr_tracepass.web.asking import Asked
 from evalr_tracepass.web.desk import Desk
-from evalr_tracepass.web.snapshot import tokens_of
+from evalr_tracepass.web.lists import pass_choices
+from evalr_tracepass.web.snapshot import key_of, tokens_of
 
 TURNS = 200
 """Turns on one page."""
@@ -22,12 +23,13 @@ LONGEST_TURN = 20_000
 
 
 class Label(NamedTuple):
-    """One result, as a chip and a rail show it."""
+    """One result, as a chip and a rail show it; `link` leads to its turn, where that is on a page."""
 
     signal_id: str
     label: str
     score: float
     result: Result
+    link: str = ""
 
 
 class Card(NamedTuple):
@@ -63,7 +65,8 @@ def conversation_page(
     desk: Desk, convo_id: str, user: str, transcript: Transcript | None, asked: Asked
 ) -> dict[str, Any]:
     """What the template shows: with a transcript its text, without one the results alone."""
-    results = desk.kept.results(convo_id, user, asked.passes)
+    results, asked = desk.kept.results(convo_id, user, asked.passes), asked._replace(to="")
+    path = f"/c/{key_of(convo_id, user)}"
     steps = [] if transcript is None else trace_of(transcript).steps
     placed, whole = _placed(steps, results)
     lost = [each for each in whole if each.event_id]
@@ -75,7 +78,7 @@ def conversation_page(
     rail = [
         Place(
             steps[place].turn_index,
-            asked.link("", page=place // TURNS + 1) + f"#{_anchor(place)}",
+            asked.link(path, page=place // TURNS + 1) + f"#{_anchor(place)}",
             labels,
         )
         for place, found in sorted(placed.items())
@@ -94,16 +97,18 @@ def conversation_page(
         "whole_fired": _labels(of_whole, fired=True),
         "whole_clean": _labels(of_whole, fired=False),
         "fired": len(fired),
-        "best": _best(fired),
+        "best": _best(rail, [*_labels(of_whole, fired=True), *(label for place in elsewhere for label in place.fired)]),
         "clean": sum(each.status == "completed" and not each.fired for each in results),
         "failed": [each for each in results if each.status == "failed"],
         "results": results,
         "asked": asked._replace(page=page),
         "pages": pages,
+        "path": path,
         "turns": len(steps),
         "tokens": _tokens(transcript),
         "names": desk.names(passes),
         "passes": passes,
+        "pass_choices": pass_choices(passes, asked),
         "longest": LONGEST_TURN,
     }
 
@@ -188,10 +193,10 @@ def _label(found: Result) -> Label:
     return Label(found.signal_id, label, score, found)
 
 
-def _best(fired: Iterable[Result]) -> list[Label]:
-    """Of each signal and label that fired, the one with the highest score."""
+def _best(rail: Iterable[Place], others: Iterable[Label]) -> list[Label]:
+    """Of each signal and label that fired, the one with the highest score, and the first of several."""
     best: dict[tuple[str, str], Label] = {}
-    for each in map(_label, fired):
+    for each in (*(label._replace(link=turn.link) for turn in rail for label in turn.fired), *others):
         place = (each.signal_id, each.label)
         if place not in best or each.score > best[place].score:
             best[place] = each

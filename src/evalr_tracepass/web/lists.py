@@ -73,7 +73,7 @@ def list_page(desk: Desk, snapshot: Snapshot, asked: Asked, *, picked: frozenset
         "names": names,
         "passes": passes,
         "shows": _shows(desk, passes, names, asked),
-        "pass_choices": _pass_choices(passes, asked),
+        "pass_choices": pass_choices(passes, asked),
         "has_tokens": snapshot.has_tokens,
         "left_out": snapshot.left_out,
     }
@@ -105,7 +105,7 @@ def _shows(desk: Desk, passes: list[Pass], names: dict[str, str], asked: Asked) 
     return [(ALL, "All"), (FLAGGED, "Flagged"), *signals]
 
 
-def _pass_choices(passes: list[Pass], asked: Asked) -> list[tuple[str, str]]:
+def pass_choices(passes: list[Pass], asked: Asked) -> list[tuple[str, str]]:
     """Whose results are shown: of each conversation the latest pass, all passes, or one of them."""
     ended = [(each.id, f"{when(each.created_at)} UTC") for each in passes if each.completed_at is not None]
     if asked.passes not in (LATEST, ALL_PASSES, *(name for name, _ in ended)):

@@ -5,37 +5,19 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from evalr.errors import InputError, MissingExtraError, StoreError
+from evalr.errors import InputError, StoreError
 from evalr.quoting import safe_text
 from evalr_tracepass.catalogue import heuristics
 from evalr_tracepass.command.choosing import own_signals
 from evalr_tracepass.command.passing import LOCAL, transport_of
 from evalr_tracepass.records import Account
+from evalr_tracepass.sources import log_sources
 from evalr_tracepass.stores.opening import open_store
-from evalr_tracepass.web.guard import Guard, is_loopback
-
-NEEDED = ("starlette", "uvicorn", "jinja2")
-
-
-def check_installed() -> None:
-    """See that what pages need is there.
-
-    Raises:
-        MissingExtraError: something is not.
-    """
-    for module in NEEDED:
-        try:
-            import_module(module)
-        except ModuleNotFoundError as error:
-            if error.name != module:
-                raise
-            raise MissingExtraError(
-                f"the traces page needs {module!r}, which is not installed: pip install 'evalr[web]'", name=module
-            ) from error
+from evalr_tracepass.web.guard import is_loopback
+from evalr_tracepass.web.page import check_installed, traces_page
 
 
 def serve(
@@ -79,34 +61,41 @@ def serve(
         StoreError: the store cannot be opened, or there is none to read.
         LogError: there is no such log.
     """
-    check_installed()
-    from evalr_tracepass.web.app import make_app
-    from evalr_tracepass.web.desk import Desk
-    from evalr_tracepass.web.kept import Kept
-    from evalr_tracepass.web.reading import read_log
-
+    check_installed("starlette", "uvicorn", "jinja2")
     local = is_loopback(host)
     if not local and token is None:
         raise InputError(
             f"other machines reach {safe_text(host)!r}, so that anybody on the network could read these traces: pass "
             "--token, or set EVALR_TRACES_TOKEN, to what a browser must know"
         )
-    guard = Guard(token=token, names=names, local=local, read_only=read_only)
     own = own_signals(signals).signals
     reflexes = heuristics() if by == LOCAL else {}
-    reading = read_log(log, kind=kind, strict=strict)
+    transport = transport_of(by, url, reflexes)
+    # What is no log at all is said now, and not by a page.
+    next(log_sources(log, kind=kind, strict=strict))
     if read_only and "://" not in place[0] and not Path(place[0]).is_file():
         raise StoreError(f"{safe_text(place[0])}: there is no such store, and --read-only makes none")
     listening = _listen(host, port)
     try:
         store = open_store(place[0])
         try:
-            kept = Kept(store, Account(place[1], place[2]).checked())
-            prices = dict.fromkeys(reflexes, 0.0) if rate is None and reflexes else rate
-            desk = Desk(reading, kept, guard, transport_of(by, url, reflexes), reflexes, own, prices)
-            reading.begin()
+            app = traces_page(
+                log,
+                store,
+                Account(place[1], place[2]),
+                transport=transport,
+                reflexes=reflexes,
+                signals=own.values(),
+                rate=dict.fromkeys(reflexes, 0.0) if rate is None and reflexes else rate,
+                kind=kind,
+                strict=strict,
+                token=token,
+                names=names,
+                local=local,
+                read_only=read_only,
+            )
             say(f"http://{_spelled(host)}:{listening.getsockname()[1]}/")
-            _run(make_app(desk), listening)
+            _run(app, listening)
         finally:
             store.close()
     finally:
