@@ -72,7 +72,7 @@ def site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
         reading = read_log(str(log))
         reading.begin()
         reading.wait(30)
-        desk = Desk(reading, Kept(store, ME), Guard(**options), transport, reflexes, rate=rate)
+        desk = Desk(reading, Kept(store, store, ME), Guard(**options), transport, reflexes, rate=rate)
         return Site(make_app(desk), desk, log, store)
 
     yield made

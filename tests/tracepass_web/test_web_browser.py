@@ -71,7 +71,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     reading = read_log(str(log))
     reading.begin()
     rules = heuristics()
-    desk = Desk(reading, Kept(store, ME), Guard(), LocalTransport(rules), rules, rate=0.00003)
+    desk = Desk(reading, Kept(store, store, ME), Guard(), LocalTransport(rules), rules, rate=0.00003)
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(make_app(desk), log_level="error", lifespan="off", access_log=False))

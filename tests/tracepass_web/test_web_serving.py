@@ -51,7 +51,7 @@ def test_the_command_serves_a_log_until_it_is_stopped(tmp_path: Path) -> None:
     [
         (["--host", "0.0.0.0"], "pass --token, or set EVALR_TRACES_TOKEN"),
         (["--host", "0.0.0.0", "--token", "short"], "at least 16 characters"),
-        (["--read-only"], "there is no such store, and --read-only makes none"),
+        (["--read-only"], "there is no store tracepass.db"),
         (["--host", "192.0.2.1", "--token", "a-token-of-these-tests"], "cannot listen at"),
         (["--by", "carrier-pigeon"], "must be one of"),
         (["--signals", "none.json"], "none.json"),

@@ -31,7 +31,6 @@ from evalr_tracepass.command.options import (
     Place,
     Rate,
     Reading,
-    SignalFile,
     SignalNames,
     Url,
     Wanted,
@@ -502,6 +501,7 @@ def prune(place: Place, now: Now = None, json: Json = False) -> None:
 @with_groups
 def serve(
     log: LogPath,
+    own: Own,
     reading: Reading,
     place: Place,
     host: Annotated[
@@ -516,7 +516,6 @@ def serve(
         list[str] | None, typer.Option(metavar="NAME", help="A name by which it may be called; may be several.")
     ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Show results; run and change nothing.")] = False,
-    file: SignalFile = None,
     by: By = "local",
     url: Url = None,
     rate: Rate = None,
@@ -525,17 +524,13 @@ def serve(
 
     It is for this machine, at an address that no other reaches. Needs evalr[web].
     """
-    from evalr.errors import InputError
     from evalr_tracepass.web.serving import serve as serve_page
 
-    if place.results_in is not None:
-        raise InputError("the page reads the results of the store itself: leave --results out")
     serve_page(
         log,
-        kind=reading.kind,
-        strict=reading.strict,
-        place=(place.store, place.account, place.org),
-        signals=file,
+        reading=reading,
+        place=place,
+        own=own,
         by=by,
         url=url,
         rate=rate,

@@ -68,11 +68,8 @@ class Guard:
     _cookie_key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
 
     def __post_init__(self) -> None:
-        if self.token is not None and (len(self.token) < SHORTEST_TOKEN or not self.token.isascii()):
-            raise InputError(
-                f"a token must have at least {SHORTEST_TOKEN} characters, and only ASCII, such as "
-                "`python -c 'import secrets; print(secrets.token_urlsafe())'` makes"
-            )
+        if self.token is not None:
+            check_token(self.token)
 
     @property
     def cookie(self) -> str:
@@ -154,6 +151,19 @@ class Guarded:
             await send(message)
 
         await app(scope, receive, send_with_headers)
+
+
+def check_token(token: str) -> None:
+    """See that a token is one.
+
+    Raises:
+        InputError: it could be guessed, or not be typed.
+    """
+    if len(token) < SHORTEST_TOKEN or not (token.isascii() and token.isprintable()):
+        raise InputError(
+            f"a token must have at least {SHORTEST_TOKEN} characters, and only ASCII, such as "
+            "`python -c 'import secrets; print(secrets.token_urlsafe())'` makes"
+        )
 
 
 def is_loopback(host: str) -> bool:

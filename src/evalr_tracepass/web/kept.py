@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from evalr_tracepass.passes import ENDED
 from evalr_tracepass.records import Account, Pass, Result
-from evalr_tracepass.stores.store import Chip, Conversation, Store, Totals
+from evalr_tracepass.stores.store import Chip, Conversation, PassStore, ResultStore, Totals
 from evalr_tracepass.web.snapshot import Entry, key_of
 
 MOST_PASSES = 200
@@ -40,9 +40,10 @@ class Labels(NamedTuple):
 
 @dataclass
 class Kept:
-    """A store, on behalf of one account."""
+    """A store of passes and one of results, on behalf of one account."""
 
-    store: Store
+    store: PassStore
+    results_store: ResultStore
     account: Account
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _known: dict[tuple[str, str | None, bool], dict[str, Labels]] = field(default_factory=dict, repr=False)
@@ -59,7 +60,7 @@ class Kept:
         if not ids:
             return {}
         # Ids are shared by users, and with all passes each conversation comes once for each of them.
-        found = self.store.conversations(self.account, passes=passes, convo_ids=ids, limit=10_000)
+        found = self.results_store.conversations(self.account, passes=passes, convo_ids=ids, limit=10_000)
         return _by_key(found)
 
     def flagged(self, passes: str, signal_id: str | None, *, read: bool = False) -> dict[str, Labels]:
@@ -86,24 +87,24 @@ class Kept:
         asked = (found.id, found.completed_at)
         known = self._totals.get(asked)
         if known is None:
-            known = self.store.totals(self.account, found.id)
+            known = self.results_store.totals(self.account, found.id)
             if found.status in ENDED:
                 self._totals[asked] = known
         return known
 
     def failed_inputs(self, found: Pass) -> int:
         """The inputs of a pass on which some model failed, also where others read them."""
-        return len({each.request_id for each in self.store.results(self.account, passes=found.id, failed=True)})
+        return len({each.request_id for each in self.results_store.results(self.account, passes=found.id, failed=True)})
 
     def results(self, convo_id: str, user: str, passes: str) -> list[Result]:
         """The results of one conversation, in the order of its turns."""
-        found = self.store.results(self.account, passes=passes, convo_id=convo_id)
+        found = self.results_store.results(self.account, passes=passes, convo_id=convo_id)
         return [each for each in found if each.user == user]
 
     def _every(self, passes: str, signal_id: str | None, *, flagged: bool) -> Iterable[Conversation]:
         offset = 0
         while True:
-            part = self.store.conversations(
+            part = self.results_store.conversations(
                 self.account, passes=passes, signal_id=signal_id, flagged=flagged, limit=_TOGETHER, offset=offset
             )
             yield from part

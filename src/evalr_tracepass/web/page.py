@@ -10,10 +10,11 @@ from typing import Any
 from evalr.errors import InputError, MissingExtraError
 from evalr.quoting import safe_text
 from evalr_tracepass.catalogue import SIGNALS, heuristics
+from evalr_tracepass.passes import Passes
 from evalr_tracepass.records import Account, Reflex
 from evalr_tracepass.signals import Signal
 from evalr_tracepass.sources import Source
-from evalr_tracepass.stores.store import Store
+from evalr_tracepass.stores.store import PassStore, ResultStore
 from evalr_tracepass.transports.local import LocalTransport
 from evalr_tracepass.transports.transport import Transport
 
@@ -37,9 +38,10 @@ def check_installed(*modules: str) -> None:
 
 def traces_page(
     log: str | PathLike[str] | Source,
-    store: Store,
+    store: PassStore,
     account: Account,
     *,
+    results: ResultStore | None = None,
     reflexes: Mapping[str, Reflex] | None = None,
     transport: Transport | None = None,
     signals: Iterable[Signal] = (),
@@ -60,6 +62,7 @@ def traces_page(
         log: a log of conversations, a folder of logs, or traces.
         store: of passes and results. It is left open.
         account: whose passes, results and signals.
+        results: where results are kept, where that is not the store.
         reflexes: the classifiers that run here, by their aliases; by default the heuristics, none with a transport.
         transport: how texts come to classifiers; by default to those that run here.
         signals: of one's own, beside those that the store keeps.
@@ -90,14 +93,15 @@ def traces_page(
     if taken:
         raise InputError(f"{safe_text(taken[0])!r} is a signal that comes with evalr: give yours another name")
     here = dict(reflexes) if reflexes is not None else heuristics() if transport is None else {}
+    to = transport or LocalTransport(here)
     reading = read_source(log) if isinstance(log, Source) else read_log(fspath(log), kind=kind, strict=strict)
     reading.begin()
     return make_app(
         Desk(
             reading,
-            Kept(store, account.checked()),
+            Kept(store, Passes(account, store, to, results=results).result_store, account),
             Guard(token=token, names=tuple(names), local=local, read_only=read_only),
-            transport or LocalTransport(here),
+            to,
             here,
             own,
             rate,

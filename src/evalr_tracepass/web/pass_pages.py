@@ -130,7 +130,7 @@ def history(desk: Desk) -> list[PassLine]:
 
 def failed_page(desk: Desk, found: Pass, asked: Asked) -> dict[str, Any]:
     """What the template of failed inputs shows."""
-    failed = list(desk.kept.store.results(desk.kept.account, passes=found.id, failed=True))
+    failed = list(desk.kept.results_store.results(desk.kept.account, passes=found.id, failed=True))
     kinds = Counter((each.reflex_model, each.error_type) for each in failed)
     pages = max(1, -(-len(failed) // FAILED_ON_A_PAGE))
     page = min(asked.page, pages)

@@ -50,7 +50,10 @@ def retry(desk: Desk, found: Pass) -> None:
 
 
 def _passes(desk: Desk, job: Job, **options: Any) -> Passes:
-    return Passes(desk.kept.account, desk.kept.store, desk.transport, progress=job.progress, **options)
+    kept = desk.kept
+    return Passes(
+        kept.account, kept.store, desk.transport, results=kept.results_store, progress=job.progress, **options
+    )
 
 
 def _transcripts(desk: Desk, found: Pass) -> Iterator[Transcript]:

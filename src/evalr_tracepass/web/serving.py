@@ -8,25 +8,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalr.errors import InputError, StoreError
+from evalr.errors import InputError
+from evalr.logs import find_reader
 from evalr.quoting import safe_text
-from evalr_tracepass.catalogue import heuristics
-from evalr_tracepass.command.choosing import own_signals
+from evalr_tracepass.command.choosing import own_things, price
+from evalr_tracepass.command.options import Own, Place, Reading
 from evalr_tracepass.command.passing import LOCAL, transport_of
-from evalr_tracepass.records import Account
-from evalr_tracepass.sources import log_sources
-from evalr_tracepass.stores.opening import open_store
-from evalr_tracepass.web.guard import is_loopback
+from evalr_tracepass.command.places import opened
+from evalr_tracepass.web.guard import check_token, is_loopback
 from evalr_tracepass.web.page import check_installed, traces_page
 
 
 def serve(
     log: str,
     *,
-    kind: str | None = None,
-    strict: bool = False,
-    place: tuple[str, str, str],
-    signals: str | None = None,
+    reading: Reading,
+    place: Place,
+    own: Own,
     by: str = LOCAL,
     url: str | None = None,
     rate: float | None = None,
@@ -41,10 +39,9 @@ def serve(
 
     Args:
         log: a log of conversations, or a folder of logs.
-        kind: the reader to use.
-        strict: stop at the first record that cannot be used.
-        place: the store, the user and the organisation.
-        signals: a file of one's own signals.
+        reading: how it is read.
+        place: the stores, and whose.
+        own: signals and classifiers of one's own.
         by: how texts come to classifiers.
         url: of a service.
         rate: US dollars for one prediction.
@@ -57,8 +54,9 @@ def serve(
 
     Raises:
         MissingExtraError: the extra is not installed.
-        InputError: other machines reach the address, and there is no token; or it cannot be listened at.
-        StoreError: the store cannot be opened, or there is none to read.
+        InputError: other machines reach the address, and there is no token; it cannot be listened at; or there is no
+            store to read.
+        StoreError: the store cannot be opened.
         LogError: there is no such log.
     """
     check_installed("starlette", "uvicorn", "jinja2")
@@ -68,27 +66,31 @@ def serve(
             f"other machines reach {safe_text(host)!r}, so that anybody on the network could read these traces: pass "
             "--token, or set EVALR_TRACES_TOKEN, to what a browser must know"
         )
-    own = own_signals(signals).signals
-    reflexes = heuristics() if by == LOCAL else {}
+    if token is not None:
+        check_token(token)
+    # Signals of the store are read from it whenever a page is made.
+    things = own_things(own)
+    reflexes = things.reflexes() if by == LOCAL else {}
     transport = transport_of(by, url, reflexes)
-    # What is no log at all is said now, and not by a page.
-    next(log_sources(log, kind=kind, strict=strict))
-    if read_only and "://" not in place[0] and not Path(place[0]).is_file():
-        raise StoreError(f"{safe_text(place[0])}: there is no such store, and --read-only makes none")
+    if not Path(log).is_dir():
+        # What is no log is said now, and not by a page.
+        find_reader(log, kind=reading.kind)
+    known = {name: price(each) for name, each in reflexes.items()}
+    prices = {name: each for name, each in known.items() if each is not None}
     listening = _listen(host, port)
     try:
-        store = open_store(place[0])
-        try:
+        with opened(place, new=not read_only) as kept:
             app = traces_page(
                 log,
-                store,
-                Account(place[1], place[2]),
+                kept.store,
+                kept.account,
+                results=kept.results,
                 transport=transport,
                 reflexes=reflexes,
-                signals=own.values(),
-                rate=dict.fromkeys(reflexes, 0.0) if rate is None and reflexes else rate,
-                kind=kind,
-                strict=strict,
+                signals=things.signals.values(),
+                rate=prices if rate is None and reflexes else rate,
+                kind=reading.kind,
+                strict=reading.strict,
                 token=token,
                 names=names,
                 local=local,
@@ -96,8 +98,6 @@ def serve(
             )
             say(f"http://{_spelled(host)}:{listening.getsockname()[1]}/")
             _run(app, listening)
-        finally:
-            store.close()
     finally:
         listening.close()
 
