@@ -237,6 +237,9 @@ def test_R2_a_file_of_signals_names_its_classifiers_beside_it(trained: Path) -> 
     assert parsed(trained, "run", "traces.jsonl", "--signals", "team/signals.json", "--signal", "bad-handoff")[
         "flagged"
     ]
+    code, out, err = ran(trained, "signals", "load", "team/signals.json")
+    assert (code, out) == (0, "saved 1 signal and 0 presets\n")
+    assert "name those of handoff with --reflex" in err
     # What is changed in the file leaves where its classifiers are.
     ran(trained, "signals", "save", "bad-handoff", "--ticked", "--signals", "team/signals.json")
     assert json.loads((trained / "team" / "signals.json").read_text())["reflexes"] == {"handoff": "handoff.json"}

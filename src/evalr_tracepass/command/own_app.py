@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -100,12 +101,16 @@ def load_file(
 ) -> None:
     """Save the signals and presets of a file in the store, in place of those of the same names."""
     from evalr.estimates.words import count_words
+    from evalr.quoting import safe_text
     from evalr_tracepass.command.owning import edited, with_all_of
     from evalr_tracepass.signal_files import load_signals
 
     loaded = load_signals(file)
     edited(None, place, lambda known: with_all_of(known, loaded))
     print(f"saved {count_words(len(loaded.signals), 'signal')} and {count_words(len(loaded.presets), 'preset')}")
+    if loaded.reflexes:
+        named = ", ".join(safe_text(name, longest=60) for name in loaded.reflexes)
+        print(f"evalr: a store keeps no classifiers: name those of {named} with --reflex", file=sys.stderr)
 
 
 @signals_app.command("write")
