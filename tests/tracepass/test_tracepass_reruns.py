@@ -196,6 +196,10 @@ def test_B5_a_killed_judge_asks_no_more_than_a_batch_again(
             children.append(child)
             child.communicate(timeout=120)
         assert child.returncode == -signal.SIGKILL
+        # Its texts are sent to no service because nobody named the judge.
+        monkeypatch.setenv("MORPH_API_KEY", KEY)
+        code, _, err = ran(folder, "resume", "latest", "many.jsonl")
+        assert (code, "name each classifier with --reflex NAME=FILE" in err) == (2, True)
         lines = ran(folder, "resume", "latest", "many.jsonl", *judge)[1].splitlines()
         assert lines[:2] == ["Pass complete", "3 conversations flagged"]
         assert 150 < len(server.asked) <= 150 + 50

@@ -565,7 +565,7 @@ def _again(kept: Kept, begun: Pass, own: OwnThings, by: str | None, url: str | N
     """Passes by the way in which one was begun, with its progress shown."""
     from evalr_tracepass.command.passing import LOCAL, begun_by, passes_of, transport_of
 
-    way = by or begun_by(begun, own)
+    way = by or begun_by(kept, begun, own)
     models = {str(each["model"]) for each in begun.selected_signals}
     transport = transport_of(way, url, own.reflexes(models) if way == LOCAL else {})
     made, shown = passes_of(kept, transport, total=total)

@@ -43,9 +43,7 @@ By = Annotated[
 ]
 BegunBy = Annotated[
     str | None,
-    typer.Option(
-        "--by", metavar="WAY", help="local, batch or live. [default: local where its classifiers are here, else batch]"
-    ),
+    typer.Option("--by", metavar="WAY", help="local, batch or live. [default: as it was begun]"),
 ]
 Url = Annotated[
     str | None,

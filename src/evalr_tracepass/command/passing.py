@@ -56,10 +56,23 @@ def may_cost(reflexes: Iterable[Reflex]) -> bool:
     return any(price(each) != 0 for each in reflexes)
 
 
-def begun_by(found: Pass, own: OwnThings) -> str:
-    """How a pass was probably begun: here, where all of its classifiers are, or else by a service."""
+def begun_by(kept: Kept, found: Pass, own: OwnThings) -> str:
+    """How a pass was begun: here, where all of its classifiers are, or by a service that has taken a batch of it.
+
+    Raises:
+        InputError: neither can be told. What one's own classifier was to read is not sent to a service by mistake.
+    """
     models = {str(signal["model"]) for signal in found.selected_signals}
-    return LOCAL if models <= {*HEURISTIC_SIGNALS, *own.files} else BATCH
+    missing = sorted(models - {*HEURISTIC_SIGNALS, *own.files})
+    if not missing:
+        return LOCAL
+    batches = kept.store.batches(kept.account, found.id)
+    if any(each.status == "prepared" or each.batch_id not in ("", each.key) for each in batches):
+        return BATCH
+    raise InputError(
+        f"pass {found.id} is of {safe_text(', '.join(missing), longest=200)}: name each classifier with --reflex "
+        "NAME=FILE, or say which way it was begun with --by batch or --by live"
+    )
 
 
 def transport_of(name: str, url: str | None, reflexes: Mapping[str, Reflex]) -> Transport:
