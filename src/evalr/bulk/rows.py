@@ -118,8 +118,12 @@ class _RowTrack:
         """One of the columns: its length is how many verdicts there are."""
         self.placed: list[_Place] = []
         """Where each row counts, if that is not as it is by default."""
-        self.dated: list[tuple[datetime | None, datetime | None, str | None]] = []
-        """With details: when each row began, or between which times its parts did; and its arm."""
+        self.firsts: list[datetime | None] = []
+        """With details: when each row began or, with parts, when the first of them began at the earliest."""
+        self.lasts: list[datetime | None] = []
+        """With details: when the last of its parts began at the latest; the same as above without parts."""
+        self.arms: list[str | None] = []
+        """With details: of each row."""
         self._day_of = BY_DAY_AND_ARM.namer(_UTC)
         """Of a time and an arm, what `BY_DAY_AND_ARM` has."""
         self.by_default = lane.by is None and lane.cluster is None
@@ -162,8 +166,8 @@ class _RowTrack:
         """Where the verdicts of each day and arm are."""
         found: defaultdict[str, list[int]] = defaultdict(list)
         day_of, begin = self._day_of, 0
-        ends = self.ends if self.has_parts else range(1, len(self.dated) + 1)
-        for (first, last, arm), end in zip(self.dated, ends, strict=True):
+        ends = self.ends if self.has_parts else range(1, len(self.arms) + 1)
+        for first, last, arm, end in zip(self.firsts, self.lasts, self.arms, ends, strict=True):
             if begin == end:
                 continue
             day = day_of(first, arm)
@@ -183,7 +187,8 @@ class _RowTrack:
         for columns in self._columns:
             cut(columns, size)
         del self.placed[rows:]
-        del self.dated[rows:]
+        for of_each_row in (self.firsts, self.lasts, self.arms):
+            del of_each_row[rows:]
         del self.began[size:]
 
     def clear(self, rows: int) -> None:
@@ -192,7 +197,8 @@ class _RowTrack:
             cut(columns, 0)
         self.ends.clear()
         self.placed.clear()
-        self.dated.clear()
+        for of_each_row in (self.firsts, self.lasts, self.arms):
+            of_each_row.clear()
         self.began.clear()
         self.begin = rows
 
@@ -292,7 +298,7 @@ class RowPass:
         if self._others is not None:
             self._others.read_in_period(self._input(line), whole=True)
         whole_row, events = row, row[self._events]
-        span = (events[0]["at"], events[-1]["at"]) if events else (at, at)
+        begin, end = (events[0]["at"], events[-1]["at"]) if events else (at, at)
         if events and events[-1]["at"] > now:
             row = {**row, self._events: [event for event in events if event["at"] <= now]}
         for each in self._tracks:
@@ -303,7 +309,9 @@ class RowPass:
                 if not each.by_default:
                     each.placed.append(each.place(self._about(row, at), self._numbering))
                 if each.details:
-                    each.dated.append((*(span if each.has_parts else (at, at)), row.get("arm")))
+                    each.firsts.append(begin if each.has_parts else at)
+                    each.lasts.append(end if each.has_parts else at)
+                    each.arms.append(row.get("arm"))
             except Exception:  # noqa: BLE001  whatever it was, the object lane does with it what it does
                 self._ask_instead(each)
             else:

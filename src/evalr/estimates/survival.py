@@ -17,6 +17,7 @@ from evalr.quoting import safe_text
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from evalr.estimates.duration import Curve
     from evalr.tallies.durations import Durations
 
 SHOWN = 12
@@ -154,16 +155,20 @@ def survival_curve(
     within: float | None,
     level: float,
     points: int = 200,
+    found: Curve | None = None,
     **account: Any,
 ) -> SurvivalCurve:
-    """The curve of rows, with limits at each of at most `points` times; see `evalr.estimates.duration.curve`."""
+    """The curve of rows, with limits at each of at most `points` times; see `evalr.estimates.duration.curve`.
+
+    That is `found`, where it is known already.
+    """
     import numpy as np
 
     from evalr.estimates.duration import curve
     from evalr.tallies.durations import OPEN
 
     after, end, cluster = durations.arrays()
-    found = curve(after, end, cluster, level=level, points=points)
+    found = found or curve(after, end, cluster, level=level, points=points)
     lasted = np.sort(np.asarray(after))
     longest = float(lasted[-1]) if len(lasted) else 0.0
     usual = float(np.quantile(lasted, 0.95)) if len(lasted) else 0.0

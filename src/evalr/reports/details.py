@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalr.errors import EvalrError, error_words
 from evalr.estimates.buckets import TimeBucket
@@ -16,6 +16,9 @@ from evalr.summaries import Key, Summary, TimeTo
 from evalr.summaries.lifting import CONTROLS
 from evalr.summaries.over_time import OverTime, fitting_bucket, of_buckets, of_groups, split_name, trends_of
 from evalr.tallies.tally import Tally
+
+if TYPE_CHECKING:
+    from evalr.estimates.duration import Curve
 
 BY_DAY_AND_ARM = OverTime(TimeBucket("day"), "arm")
 """From what is counted by day and arm everything else is added up."""
@@ -60,6 +63,7 @@ class Regrouped:
 
     def __init__(self, by_day_and_arm: Tally[Any]) -> None:
         self.by_day_and_arm = by_day_and_arm
+        self.along: Curve | None = None
         self.bucket = fitting_bucket(by_day_and_arm)
         self.has_arms = any(split_name(name)[1] is not None for name in by_day_and_arm.entries)
 
@@ -121,5 +125,10 @@ def details_of(
             missing.append(("lift", "no arms named treatment and control (or holdout); two others can be compared"))
     if isinstance(summary, TimeTo) and whole.entries:
         entry, terms = whole.entries[None], summary._terms(whole, level, False)
-        curve = tried("curve", lambda: summary._curve(entry, terms, CURVE_POINTS, estimate))
+
+        def course() -> SurvivalCurve:
+            regrouped.along = regrouped.along or summary._along(entry, level, CURVE_POINTS)
+            return summary._curve(entry, terms, CURVE_POINTS, estimate, regrouped.along)
+
+        curve = tried("curve", course)
     return Details(trend=trend, arms=arms, trends=trends, lift=lift, curve=curve, missing=tuple(missing))

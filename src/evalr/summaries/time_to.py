@@ -22,7 +22,7 @@ from evalr.tallies.tally import Entry, Tally
 from evalr.verdicts import Duplicates, Result, V
 
 if TYPE_CHECKING:
-    from evalr.estimates.duration import Quantile, RestrictedMean
+    from evalr.estimates.duration import Curve, Quantile, RestrictedMean
     from evalr.estimates.survival import SurvivalCurve
     from evalr.summaries.two_arms import TwoArms
 
@@ -137,8 +137,15 @@ class TimeTo(Summary[V]):
         tally = summary._tallied(results, None, cluster, duplicates)
         return summary._curve(summary._entry(tally, None), summary._terms(tally, level, mix_versions), points)
 
-    def _curve(self, entry: Entry[Any], terms: Terms, points: int, estimate: Estimate | None = None) -> SurvivalCurve:
-        """The course; `estimate` is the summary's own of the same, where that is known already."""
+    def _curve(
+        self,
+        entry: Entry[Any],
+        terms: Terms,
+        points: int,
+        estimate: Estimate | None = None,
+        found: Curve | None = None,
+    ) -> SurvivalCurve:
+        """The course; `estimate` is the summary's own of the same, and `found` its curve, where they are known."""
         from evalr.estimates.survival import survival_curve
 
         durations, estimate = _durations(entry), estimate or self._estimate(entry, terms)
@@ -148,6 +155,7 @@ class TimeTo(Summary[V]):
             within=None if self.within is None else _length(self.within),
             level=terms.level,
             points=points,
+            found=found,
             name=self.name,
             n=len(durations),
             noun=estimate.noun,
@@ -160,6 +168,12 @@ class TimeTo(Summary[V]):
             unit=self.unit,
             left_out=estimate.left_out,
         )
+
+    def _along(self, entry: Entry[Any], level: float, points: int) -> Curve:
+        """What the courses of all summaries that read alike have in common."""
+        from evalr.estimates.duration import curve
+
+        return curve(*_durations(entry).arrays(), level=level, points=points)
 
     def _compare(self, treatment: Entry[Any], control: Entry[Any], level: float, interval: str) -> TwoArms:
         from evalr.summaries.two_arms import compared_mean_times, compared_times
