@@ -98,6 +98,12 @@ def test_the_impact_row_is_there_whenever_a_session_has_an_arm(found: Report, ta
     assert asked(tagged).further[0].title == "impact of Reflexio: treatment v control · tag"
 
 
+def test_the_summary_begins_with_the_tiles_of_the_row(page: str) -> None:
+    summary, row = page.split('<section class="box" id="summary">')[1].split('<section class="box" id="first1">')
+    assert re.findall('<a href="#first1">(.*?)</a>', summary) == ["lift in success", "per-turn win rate"]
+    assert "impact of Reflexio" in row
+
+
 def test_without_an_arm_in_the_period_there_is_none_and_the_page_says_why(tmp_path: Path) -> None:
     path = made_up_log(tmp_path / "reflexio.db", sessions=40, users=20, experiment=None)
     before = asked(path)

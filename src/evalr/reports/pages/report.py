@@ -14,7 +14,7 @@ from evalr.estimates.plot import Plot
 from evalr.estimates.survival import SurvivalCurve
 from evalr.estimates.trends import Trends
 from evalr.estimates.words import plural
-from evalr.logs.blocks import Block, Card, Cards, Cell, Figure, Numbers, Table, Tiles
+from evalr.logs.blocks import Block, Card, Cards, Cell, Figure, Numbers, Table, Tile, Tiles
 from evalr.logs.further import Further, estimate_cell
 from evalr.reports.lane import Row
 from evalr.reports.pages.numbers import Footnotes, Number, lift_number, number, plain_rows
@@ -153,6 +153,16 @@ def html_page(report: Report) -> str:
 
 
 def _summary(report: Report, footnotes: Footnotes) -> Iterator[dict[str, Any]]:
+    """A line for each number: first those that leading sections have tiles for."""
+    for place, leading in enumerate((each for each in report.further if each.leads), 1):
+        for block in leading.blocks:
+            for tile in block.tiles if isinstance(block, Tiles) else ():
+                yield {
+                    "anchor": f"first{place}",
+                    "headline": True,
+                    "number": _tile_number(tile),
+                    "spark": spark(list(tile.spark)),
+                }
     for place, section in enumerate(report.sections):
         for index, row in enumerate(section.rows):
             yield {
@@ -429,6 +439,11 @@ def _block(block: Block, pictures: Pictures) -> Mapping[str, Any]:
         if block.filtered_by is not None:
             found |= _filtered(block)
     return found
+
+
+def _tile_number(tile: Tile) -> Number:
+    warned = [] if tile.warning is None else [tile.warning]
+    return Number(tile.title, tile.value, tile.interval, " · ".join(tile.lines), warned, tile.footnote or "", None)
 
 
 def _number(title: str, found: Estimate | Lift, footnotes: Footnotes) -> Number:
