@@ -167,7 +167,7 @@ def test_the_guide_to_reflexios_logs_comes_to_its_decision(run: Any, tmp_path: P
     assert found["log"] == []
     assert found["impact"][0].data["text/plain"] == "outcome_difference +13.0pp [+6.1, +20.0] · 900 sessions"
 
-    assert printed(found["sound"])[0].startswith("assigned 178 treatment v 69 holdout (sample ratio: p = 0.479)")
+    assert printed(found["sound"])[0].startswith("users assigned: 178 treatment v 69 holdout (sample ratio: p = 0.479)")
     assert printed(found["sound"])[1:] == [
         "treatment Coverage(part=636, whole=636) 178",
         "holdout Coverage(part=264, whole=264) 69",

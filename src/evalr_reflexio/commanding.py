@@ -12,7 +12,7 @@ import typer
 from evalr.cli.added import Command, new_app
 from evalr.cli.output import has_color, print_lines, screen_width
 from evalr.cli.texts import read_time
-from evalr.errors import ExperimentConflictError
+from evalr.errors import ExperimentConflictError, InputError
 
 if TYPE_CHECKING:
     from evalr.inputs import Now
@@ -115,8 +115,11 @@ def results(
     from evalr_reflexio.experiment_words import result_fields, result_lines
 
     kept = _registry(registry, org)
+    try:
+        begun = kept.get(experiment)
+    except InputError as error:
+        raise InputError(f"{error}. One that Reflexio keeps: evalr report LOG --arms experiment:ID") from error
     found = kept.results(log, experiment, config=config, now=_now(now), level=level, always_valid=always_valid)
-    begun = kept.get(experiment)
     lines = result_lines(begun, found, width=screen_width(), color=has_color())
     print_lines(lines, result_fields(begun, found), json=json)
 

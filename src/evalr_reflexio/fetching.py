@@ -104,6 +104,7 @@ async def fetch(
         InputError: a time is naive, the span is empty, the key cannot be one, or the folder holds something.
         LogError: the server cannot be reached, refuses the key, or answers what is no answer of Reflexio's.
     """
+    _check_zones(since=since, until=until)
     begin, end = resolve_now(since), resolve_now(until or utc_now)
     if begin >= end:
         raise InputError(f"since={begin.isoformat()} is not before until={end.isoformat()}")
@@ -125,8 +126,16 @@ async def fetch(
         await run.customer_outcomes()
         await run.once(SHADOWS_ROUTE, "verdicts", {"limit": MOST_SHADOWS})
         await run.once(EXPERIMENTS_ROUTE, "experiments", {})
+        if not run.files:
+            raise LogError(f"{url} has none of the routes of Reflexio's HTTP API: is it the address of the server alone?")
         run.save_manifest(complete=True)
     return Fetched(folder, dict(run.rows), run.notes)
+
+
+def _check_zones(**times: datetime | None) -> None:
+    for name, time in times.items():
+        if isinstance(time, datetime) and time.tzinfo is None:
+            raise InputError(f"{name}={time.isoformat()} has no time zone: pass one, such as tzinfo=UTC")
 
 
 def _httpx() -> Any:

@@ -44,7 +44,7 @@ def open_store(path: str | os.PathLike[str], *, wait: float = WAIT) -> Store:
             raise LogError(f"this is the address of a server. {OTHER_STORAGE.format(what=what)}")
     if text.startswith(("http:/", "https:/")):
         raise LogError(
-            f"{text} is an address, which is fetched first: evalr.reflexio.fetch_sync({text!r}, 'answers', since=...), "
+            "an address is fetched first: evalr.reflexio.fetch_sync(ADDRESS, 'answers', since=...), "
             "and then the folder is read"
         )
     path = Path(path)

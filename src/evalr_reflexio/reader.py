@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -86,6 +87,10 @@ NOTHING_SAID = "session without interactions"
 ALL_PROMPTS = "all"
 SOUND = frozenset((DUPLICATE, OTHER_PROMPT, NO_SIDE, NO_SIDE_EXCHANGE, NO_ANSWER, NO_MESSAGE, GONE, NOTHING_SAID))
 """Why sound records are left out."""
+ONE_SET = (
+    "one set of request sources has nothing to be compared with; two are 'request-source:A=x;B=y', in quotes, as a ; ends "
+    "a shell's command"
+)
 NO_FIGURES = "answers of the HTTP API are Reflexio's own figures, which are computed anew of its database alone"
 
 _BATCH = 64
@@ -146,10 +151,9 @@ class ReflexioLog(Log):
         self.sums.fill()
 
     def further(self) -> Sequence[Further]:
-        """What the log says of Reflexio's impact; or Reflexio's own figures, where they were asked for."""
-        if self.own is not None:
-            return (own_section(self.own),)
-        return () if self.impact is None else self.impact.sections(self.beside)
+        """What the log says of Reflexio's impact, and Reflexio's own figures, where they were asked for."""
+        impact = () if self.impact is None else self.impact.sections(self.beside)
+        return impact if self.own is None else (*impact, own_section(self.own))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +200,7 @@ class ReflexioReader:
     name: str = "reflexio"
     describes: str = "a Reflexio log: its SQLite database, or answers of its HTTP API as JSON"
     settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType(_SETTINGS))
+    schemes: tuple[str, ...] = ("http", "https")  # to say that such an address is fetched first
 
     def claim(self, path: Path, head: bytes) -> float:
         """Sure of a database with its tables, and of a JSON object with its lists."""
@@ -368,7 +373,7 @@ class _Reading:
         self.notes: Counter[str] = Counter()
         self._texts: dict[Reference, bool] = {}
         self.gathering: Gathering | None = None
-        if log.terms is not None and options.compat is None:
+        if log.terms is not None:
             self.gathering = gathering_for(store, options.asked(log.terms), arms, config)
         self.splits: Splits | None = None
         if self.gathering is not None and log.terms is not None and log.terms.details:
@@ -651,13 +656,14 @@ def _repeated(stored: Stored, times: Counter[Any]) -> Stored:
 
 def _ways_to_split(store: Store) -> list[str]:
     """How sessions could be put into arms, where nobody asked for any."""
-    ways = [f"arms=experiment:{quoted(name)[1:-1]}" for name in store.experiments_seen()]
+    ways = [f"experiment:{quoted(name)[1:-1]}" for name in store.experiments_seen()]
     if store.keeps_metadata:
-        ways.append("arms=tag")
+        ways.append("tag")
     sources = [quoted(name)[1:-1] for name, _ in store.request_sources_seen().most_common(4) if name]
     if len(sources) > 1:
-        ways.append(f"arms=request-source:treatment={sources[0]};control={sources[1]}")
-    return [f"sessions could be compared in arms: {', '.join(ways)}"] if ways else []
+        ways.append(f"request-source:treatment={sources[0]};control={sources[1]}")
+    asked = [f"--arms {shlex.quote(way)}" for way in ways]
+    return [f"sessions could be compared in arms: {', '.join(asked)}"] if asked else []
 
 
 def arm_sentences(counts: ArmCounts, arms: Arms, rule: AssignmentRule | None = None) -> list[str]:
@@ -675,6 +681,8 @@ def arm_sentences(counts: ArmCounts, arms: Arms, rule: AssignmentRule | None = N
     if isinstance(arms, ExperimentArms):
         found += arms.notes
     elif not arms.randomised:
+        if isinstance(arms, SourceArms) and len(arms.labels) == 1:
+            found.append(ONE_SET)
         found.append("who assigned these arms is not known here: their difference is an observation")
     return found
 

@@ -31,7 +31,7 @@ def parsed(folder: Path, *arguments: str) -> Any:
     return json.loads(out)
 
 
-@pytest.mark.parametrize(("holdout", "percentage"), [("10", 10.0), ("12.5%", 12.5), ("0.5", 0.5)])
+@pytest.mark.parametrize(("holdout", "percentage"), [("10", 10.0), ("12.5%", 12.5), ("0.5%", 0.5)])
 def test_start_says_what_was_begun(tmp_path: Path, holdout: str, percentage: float) -> None:
     found = parsed(tmp_path, "start", "exp-1", "--holdout", holdout, "--now", "2026-08-01")
     assert found == {
@@ -45,6 +45,18 @@ def test_a_holdout_that_is_none_makes_no_file(tmp_path: Path, holdout: str) -> N
     code, _, err = ran(tmp_path, "start", "exp-1", f"--holdout={holdout}")
     assert (code, err.startswith("evalr: ")) == (2, True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_share_is_not_taken_for_a_percentage(tmp_path: Path) -> None:
+    code, _, err = ran(tmp_path, "start", "exp-1", "--holdout", "0.1")
+    assert (code, "write 10% for that share of users, or 0.1% for less than 1 percent" in err) == (2, True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_results_of_an_experiment_that_reflexio_keeps_are_in_the_report(tmp_path: Path) -> None:
+    ran(tmp_path, "start", "exp-1", "--holdout", "10")
+    code, _, err = ran(tmp_path, "results", "exp-9", "reflexio.db")
+    assert (code, "there are: exp-1" in err, "evalr report LOG --arms experiment:ID" in err) == (2, True, True)
 
 
 def test_the_list_marks_the_active_one_and_is_newest_first(tmp_path: Path) -> None:

@@ -165,6 +165,12 @@ def test_sets_of_request_sources(tmp_path: Path) -> None:
     assert (arms.name, arms.labels) == ("request-source:treatment=a,b;control=", ("treatment", "control"))
 
 
+def test_one_set_alone_is_told_of(newest_log: Path) -> None:
+    log = read(newest_log, arms="request-source:treatment=prod_with_reflexio")  # what is left of two without quotes
+    list(log)
+    assert any("one set of request sources has nothing to be compared with" in note for note in log.notes)
+
+
 @pytest.mark.parametrize(
     ("sets", "message"),
     [

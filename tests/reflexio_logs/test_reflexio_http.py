@@ -316,6 +316,17 @@ def test_an_older_server_lacks_some_routes(server: Reflexio, tmp_path: Path) -> 
     assert "this server has no /api/retrieval_experiments" in _notes(fetched.folder)
 
 
+def test_an_address_with_none_of_the_routes_is_an_error(server: Reflexio, tmp_path: Path) -> None:
+    with pytest.raises(LogError, match="has none of the routes"):
+        fetch_sync(f"{server.url}/elsewhere", tmp_path / "got", since=SINCE, until=UNTIL)
+
+
+def test_a_report_on_an_address_says_how_it_is_fetched() -> None:
+    with pytest.raises(LogError, match="fetch_sync") as caught:
+        list(read("https://me:secret@www.reflexio.ai"))
+    assert "secret" not in str(caught.value)
+
+
 def test_what_is_no_answer_of_reflexios(server: Reflexio, tmp_path: Path) -> None:
     server.garbage = b"<html>\x1b[31m"
     with pytest.raises(LogError, match="answers no JSON") as caught:
@@ -348,7 +359,8 @@ def test_it_is_awaited_or_not_inside_a_running_loop(server: Reflexio, tmp_path: 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"since": datetime(2026, 11, 1)}, "no time zone"),  # noqa: DTZ001  that is what is refused
+        ({"since": datetime(2026, 11, 1)}, "since=.* has no time zone"),  # noqa: DTZ001  that is what is refused
+        ({"until": datetime(2026, 12, 1)}, "until=.* has no time zone"),  # noqa: DTZ001
         ({"since": UNTIL}, "is not before"),
         ({"period": timedelta(0)}, "must be a second or more"),
         ({"page": 0}, "must be a number of sessions"),

@@ -77,6 +77,12 @@ def test_the_screen_shows_some_of_them(newest_log: Path) -> None:
         assert words in section
 
 
+def test_reflexios_figures_stand_beside_the_others(newest_log: Path) -> None:
+    asked = {"since": SINCE, "until": UNTIL, "now": NOW, "arms": ARMS}
+    with_them, without = (set(report(newest_log, compat=way, **asked).to_dict()["further"]) for way in ("reflexio", None))
+    assert with_them == {*without, "reflexio"} and "arms" in str(without)
+
+
 def test_without_compat_there_is_no_such_section(newest_log: Path) -> None:
     assert "reflexio" not in report(newest_log, now=NOW).to_dict()["further"]
 

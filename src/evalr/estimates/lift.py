@@ -40,6 +40,7 @@ class Allocation(Plotted):
         without_arm: how many were assigned to none.
         crossed: evaluated in one of the two arms and assigned to another.
         unassigned: evaluated in one of the two arms and assigned to none.
+        noun: what was assigned, such as "user" or "session"; None where nobody said.
     """
 
     assigned: Mapping[str, int]
@@ -50,12 +51,14 @@ class Allocation(Plotted):
     without_arm: int = 0
     crossed: int = 0
     unassigned: int = 0
+    noun: str | None = None
 
     def notes(self) -> list[str]:
         """What a reader of the lift should know of it, in words."""
         notes = []
         split = " v ".join(f"{count:,} {safe_text(arm)}" for arm, count in self.assigned.items())
-        notes.append(f"assigned {split}{_checked(self.sample_ratio, 'sample ratio', 'mismatch')}")
+        whose = "assigned" if self.noun is None else f"{self.noun}s assigned:"
+        notes.append(f"{whose} {split}{_checked(self.sample_ratio, 'sample ratio', 'mismatch')}")
         if self.evaluated is not None:
             shares = ", ".join(
                 f"{safe_text(arm)} {value_words(count / self.assigned[arm], 'share')}"

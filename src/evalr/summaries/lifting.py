@@ -78,7 +78,7 @@ def lift_of(summary: Summary[Any], results: Iterable[Any] | Tally[Any], asked: A
     allocation = _allocation(asked, (treatment, control), watched)
     flags = _flags(summary, entries, terms, allocation, asked.randomised)
     estimates = _estimates(summary, tally, (treatment, control), terms)
-    account = _Account(summary, (estimates[treatment], estimates[control]), compared, flags)
+    account = _Account(summary, (estimates[treatment], estimates[control]), (treatment, control), compared, flags)
 
     difference = account.estimate("difference", compared.difference, compared.unit)
     valid, valid_p = _always_valid(account, compared, asked.planned)
@@ -233,10 +233,11 @@ class _Account:
         self,
         summary: Summary[Any],
         arms: tuple[Estimate, Estimate],
+        names: tuple[str, str],
         compared: TwoArms,
         flags: tuple[str, ...],
     ) -> None:
-        self.summary, self.arms, self.compared = summary, arms, compared
+        self.summary, self.arms, self.names, self.compared = summary, arms, names, compared
         treatment, control = arms
         few = any("low_confidence" in arm.flags or not arm.n for arm in arms)
         self.flags = (*flags, *(["low_confidence"] if few else []))
@@ -279,10 +280,9 @@ class _Account:
         )
 
     def _why(self, found: Difference) -> str | None:
-        roles = (("treatment", self.arms[0]), ("control", self.arms[1]))
-        empty = [role for role, arm in roles if arm.value is None]
-        if found.value is None and empty:
-            told = [f"{role}: {arm.reason or 'nothing was counted'}" for role, arm in roles if arm.value is None]
+        named = zip(self.names, self.arms, strict=True)
+        told = [f"{safe_text(name)}: {arm.reason or 'nothing was counted'}" for name, arm in named if arm.value is None]
+        if found.value is None and told:
             return f"no estimate: {'; '.join(told)}"
         return found.interval.reason
 

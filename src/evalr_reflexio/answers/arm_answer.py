@@ -263,6 +263,7 @@ def _allocation(
         sample_ratio=None if weights is None else sample_ratio(list(assigned.values()), weights),
         coverage=coverage_by_arm(list(evaluated.values()), list(assigned.values())),
         in_several=several,
+        noun=arms.unit,
     )
 
 

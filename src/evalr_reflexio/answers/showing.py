@@ -221,7 +221,7 @@ def _shadow(shadow: ShadowAnswer) -> Lines:
     notes = [f"{shadow.judged:,} of {count_words(shadow.with_shadow, 'answer')} with a shadow judged"]
     notes.append(f"won by far {shadow.by_far['wins']:,}, lost by far {shadow.by_far['losses']:,}")
     if shadow.test.p is not None:
-        notes.append(f"{p_words(shadow.test.p)} that wins and losses are as frequent")
+        notes.append(f"{p_words(shadow.test.p)}, were wins and losses as frequent")
     yield " · ".join(notes)
     whose = {"served": "the served answer", "shadow": "the shadow", "arm": "the served one, but in the control"}
     controls = [arm for arm in shadow.arms if arm is not None and arm.casefold() in CONTROLS]

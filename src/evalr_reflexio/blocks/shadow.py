@@ -91,7 +91,7 @@ def _assumed(shadow: ShadowAnswer) -> Iterator[Notice]:
 def _below(shadow: ShadowAnswer) -> str:
     words = [f"won by far {shadow.by_far['wins']:,}, lost by far {shadow.by_far['losses']:,}"]
     if shadow.test.p is not None:
-        words.append(f"{p_words(shadow.test.p)} that wins and losses are as frequent")
+        words.append(f"{p_words(shadow.test.p)}, were wins and losses as frequent")
     if shadow.left_out:
         words.append("left out: " + ", ".join(f"{count:,} {why}" for why, count in shadow.left_out.items()))
     return " · ".join(words)
