@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def read_percentage(text: str) -> float:
-    """`10` or `10%` as 10.0. Below 1 a number without its sign may be meant as a share, and an id is never used again."""
+    """`10` or `10%` as 10.0. Below 1 a number without its sign might be a share, and an id is never used again."""
     try:
         found = float(text.removesuffix("%"))
     except ValueError:
         raise InputError(f"--holdout {quoted(text)}: write the percentage of users, as 10") from None
     if 0 < found < 1 and not text.endswith("%"):
-        percent = number_words(100 * found)
-        raise InputError(f"--holdout {quoted(text)}: write {percent}% for that share of users, or {text}% for less than 1 percent")
+        ways = f"write {number_words(100 * found)}% for that share of users, or {text}% for less than 1 percent"
+        raise InputError(f"--holdout {quoted(text)}: {ways}")
     return found
 
 

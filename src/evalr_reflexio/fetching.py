@@ -127,7 +127,7 @@ async def fetch(
         await run.once(SHADOWS_ROUTE, "verdicts", {"limit": MOST_SHADOWS})
         await run.once(EXPERIMENTS_ROUTE, "experiments", {})
         if not run.files:
-            raise LogError(f"{url} has none of the routes of Reflexio's HTTP API: is it the address of the server alone?")
+            raise LogError(f"{url} has none of the routes of Reflexio's HTTP API: give the address of its server alone")
         run.save_manifest(complete=True)
     return Fetched(folder, dict(run.rows), run.notes)
 

@@ -88,8 +88,8 @@ ALL_PROMPTS = "all"
 SOUND = frozenset((DUPLICATE, OTHER_PROMPT, NO_SIDE, NO_SIDE_EXCHANGE, NO_ANSWER, NO_MESSAGE, GONE, NOTHING_SAID))
 """Why sound records are left out."""
 ONE_SET = (
-    "one set of request sources has nothing to be compared with; two are 'request-source:A=x;B=y', in quotes, as a ; ends "
-    "a shell's command"
+    "one set of request sources has nothing to be compared with; two are 'request-source:A=x;B=y', in quotes, as a ; "
+    "ends a shell's command"
 )
 NO_FIGURES = "answers of the HTTP API are Reflexio's own figures, which are computed anew of its database alone"
 

@@ -79,7 +79,9 @@ def test_the_screen_shows_some_of_them(newest_log: Path) -> None:
 
 def test_reflexios_figures_stand_beside_the_others(newest_log: Path) -> None:
     asked = {"since": SINCE, "until": UNTIL, "now": NOW, "arms": ARMS}
-    with_them, without = (set(report(newest_log, compat=way, **asked).to_dict()["further"]) for way in ("reflexio", None))
+    with_them, without = (
+        set(report(newest_log, compat=way, **asked).to_dict()["further"]) for way in ("reflexio", None)
+    )
     assert with_them == {*without, "reflexio"} and "arms" in str(without)
 
 

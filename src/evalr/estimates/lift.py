@@ -65,9 +65,9 @@ class Allocation(Plotted):
                 for arm, count in self.evaluated.items()
                 if self.assigned[arm]
             )
-            notes.append(
-                f"evaluated of those {shares}{_checked(self.coverage, 'equal shares', 'the arms lost unequal shares')}"
-            )
+            of = "" if self.noun is None else f" {self.noun}s:"
+            checked = _checked(self.coverage, "equal shares", "the arms lost unequal shares")
+            notes.append(f"evaluated of those{of} {shares}{checked}")
         counts = {
             "assigned to several arms, and not counted": self.in_several,
             "assigned to no arm": self.without_arm,

@@ -495,7 +495,8 @@ def _check_period(since: datetime | None, until: datetime | None) -> None:
 
 
 def _default_name(since: datetime | None, until: datetime | None, families: Families) -> str:
-    return f"{_moment(since)} to {_moment(until)}: {', '.join(families.names)}"
+    period = "all of the log" if since is until is None else f"{_moment(since)} to {_moment(until)}"
+    return f"{period}: {', '.join(families.names)}"
 
 
 def _moment(time: datetime | None) -> str:
