@@ -337,7 +337,7 @@ def _items(path: Path, options: Options, log: Log) -> Iterator[Item]:
             given, unit = options.registry, options.unit
             arms = arms_of(arms, config=config, store=store, randomised=randomised, unit=unit, registry=given)
         check_rule(arms, options.assigned)
-        if arms is None and options.compat is None and log.terms is not None:
+        if arms is None and log.terms is not None:
             arms = arms_seen(store, config, randomised=log.terms.randomised, unit=options.unit)
         log.randomised = arms is not None and arms.randomised
         reading = _Reading(store, options, arms, config, log)
@@ -637,10 +637,10 @@ class _Reading:
             whose = "the shadow" if self.options.shadow == "shadow" else "the served one, except in the control"
             notes.append(f"of two answers, {whose} is taken for the one with Reflexio")
         notes += self.log.noticed.sentences()
-        if self.arms is None:
-            notes += _ways_to_split(self.store)
-        else:
+        if self.arms is not None:
             notes += arm_sentences(self.log.arms, self.arms, self.options.assigned)
+        if self.options.arms is None:
+            notes += _ways_to_split(self.store, self.arms)
 
 
 def _repeated(stored: Stored, times: Counter[Any]) -> Stored:
@@ -654,16 +654,19 @@ def _repeated(stored: Stored, times: Counter[Any]) -> Stored:
     return Stored(stored.measure, replace(stored.result, about=about._replace(repeat=repeat)))
 
 
-def _ways_to_split(store: Store) -> list[str]:
-    """How sessions could be put into arms, where nobody asked for any."""
+def _ways_to_split(store: Store, taken: Arms | None) -> list[str]:
+    """How sessions could be put into arms, where nobody asked for any; beside those that were taken."""
     ways = [f"experiment:{quoted(name)[1:-1]}" for name in store.experiments_seen()]
     if store.keeps_metadata:
         ways.append("tag")
     sources = [quoted(name)[1:-1] for name, _ in store.request_sources_seen().most_common(4) if name]
     if len(sources) > 1:
         ways.append(f"request-source:treatment={sources[0]};control={sources[1]}")
-    asked = [f"--arms {shlex.quote(way)}" for way in ways]
-    return [f"sessions could be compared in arms: {', '.join(asked)}"] if asked else []
+    asked = ", ".join(f"--arms {shlex.quote(way)}" for way in ways if taken is None or way != taken.name)
+    if taken is None:
+        return [f"sessions could be compared in arms: {asked}"] if asked else []
+    others = f"; sessions could also be compared by {asked}" if asked else ""
+    return [f"no arms were asked for, and these are the ones that sessions carry{others}"]
 
 
 def arm_sentences(counts: ArmCounts, arms: Arms, rule: AssignmentRule | None = None) -> list[str]:

@@ -85,6 +85,13 @@ def test_reflexios_figures_stand_beside_the_others(newest_log: Path) -> None:
     assert with_them == {*without, "reflexio"} and "arms" in str(without)
 
 
+def test_arms_that_nobody_asked_for_are_said_to_be_the_logs_own(newest_log: Path) -> None:
+    text = " ".join(str(report(newest_log, now=NOW)).split())
+    assert "no arms were asked for, and these are the ones that sessions carry" in text
+    others = text[text.index("sessions could also be compared by") :]
+    assert "--arms experiment:exp-a-stopped" in others and "experiment:exp-b-active" not in others
+
+
 def test_without_compat_there_is_no_such_section(newest_log: Path) -> None:
     assert "reflexio" not in report(newest_log, now=NOW).to_dict()["further"]
 
