@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -576,6 +577,21 @@ def test_a_page_prints(watched: Any, page: str, tmp_path: Path) -> None:
     pdf = shown.pdf()
     assert pdf.startswith(b"%PDF")
     assert shown.noted == []
+
+
+def test_a_wide_table_fits_paper_and_a_phone_shows_each_row_by_itself(watched: Any, tmp_path: Path) -> None:
+    columns = tuple(f"a number that is called {name}" for name in "abcdefg")
+    wide = Table(columns=columns, rows=((*["39.1% [34.3, 44.2]"] * 7,),) * 2, numbers=columns[1:])
+    section = Further(name="wide", title="Wide", lines=(), data={}, blocks=[wide])
+    path = tmp_path / "report.html"
+    path.write_text(replace(evalr.report(sessions(3), now=NOW), further=(section,)).to_html(), encoding="utf-8")
+    shown = watched(path.as_uri(), width=390)
+    cells = shown.locator("table.records tbody tr").first.locator("td")
+    boxes = [cells.nth(place).bounding_box() for place in range(7)]
+    assert all(above["y"] + above["height"] <= below["y"] + 0.5 for above, below in pairwise(boxes))
+    shown.set_viewport_size({"width": 720, "height": 900})
+    shown.emulate_media(media="print")
+    assert shown.evaluate("document.documentElement.scrollWidth") <= 720
 
 
 def test_groups_of_a_measures_own_are_one_table_with_what_each_number_is_of(tmp_path: Path) -> None:
