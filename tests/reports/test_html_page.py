@@ -622,3 +622,12 @@ def test_arms_of_typical_times_are_drawn_and_so_is_it_said_that_they_are_not_sub
     assert "typical wait (median)" in alone.split(", ")
     assert "escalated" not in alone.split(", ")
     assert "typical times are not subtracted" in page
+
+
+def test_every_number_says_what_it_is_of_and_how_it_was_computed(found: Report, page: str) -> None:
+    values = re.findall(r'<td [^>]*class="number value">(.*?)</td>', page)
+    assert len(values) > 100
+    for value in values:
+        (tip,) = re.findall('<abbr title="(.*?)">', value)
+        assert re.search("[0-9]+ (of|session|comparison|wait)", tip), tip
+        assert "interval" in tip, tip
