@@ -137,6 +137,36 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path, site) -> None:
     assert found.left_out["link that leads out of the folder"] == 1
 
 
+def test_another_site_can_link_to_it_and_not_use_it(site) -> None:
+    made = site()
+    linked = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    assert made.ask("/", headers=linked).status_code == 200
+    for mode in ("no-cors", "cors", "websocket"):
+        assert made.ask("/run", headers={"sec-fetch-site": "cross-site", "sec-fetch-mode": mode}).status_code == 403
+    fetched = {"sec-fetch-site": "same-origin", "sec-fetch-mode": "cors"}
+    assert made.ask("/", headers=fetched).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/?q=%ff&user=%ed%a0%80&show=%00&pass=%00%0d%0aSet-Cookie:x",
+        "/?q=%E2%80%AE&page=%D9%A3",
+        "/c/%2e%2e%2f%2e%2e%2fetc%2fpasswd",
+        "/passes/%00",
+        "/passes/..%2f..%2fx/failed",
+        "/signals/edit?id=%ff",
+        "/run?c=%ff&s=%00&t.x=%00&since=%00&scope=%ed%a0%80&set=1",
+        "/?" + "&".join(f"c={n}" for n in range(4_000)),
+    ],
+)
+def test_whatever_an_address_holds_is_answered(site, path: str) -> None:
+    answer = site(passes=1).ask(path)
+    assert answer.status_code in (200, 404, 422)
+    assert "set-cookie" not in answer.headers
+    assert not set("\x00\r\u202e\u0663") & set(answer.text)
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "::1", "[::1]"])
 def test_loopback_is_this_machine(host: str) -> None:
     assert is_loopback(host)

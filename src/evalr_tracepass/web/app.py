@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from evalr.errors import EvalrError, InputError
 from evalr_tracepass.records import Pass, Rerun
+from evalr_tracepass.stores.store import LATEST
 from evalr_tracepass.web.asking import address, asked_of
 from evalr_tracepass.web.conversation import conversation_page
 from evalr_tracepass.web.desk import Desk
@@ -140,7 +141,7 @@ def _conversation(desk: Desk, request: Request, fields: Fields) -> Response:
     if entry is not None:
         convo_id, user = entry.convo_id, entry.user
     else:
-        labels = desk.kept.flagged("all", None, read=True).get(key)
+        labels = desk.kept.flagged(LATEST, None, read=True).get(key)
         if labels is None:
             return _problem(desk, 404, "There is no such conversation, in the log or in the store.", title="Not found")
         convo_id, user = labels.convo_id, labels.user

@@ -93,4 +93,4 @@ def asked_of(query: Query) -> Asked:
 
 def address(path: str, fields: list[tuple[str, str]]) -> str:
     """A path with a query, if there is one."""
-    return f"{path}?{urlencode(fields, errors='surrogatepass')}" if fields else path
+    return f"{path}?{urlencode(fields, errors='replace')}" if fields else path

@@ -54,7 +54,7 @@ def fields_of(text: str) -> Fields:
         FormError: there are too many.
     """
     try:
-        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="surrogatepass")
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="replace")
     except ValueError as error:
         raise FormError("This form has too many fields, or cannot be read.") from error
     found = Fields()

@@ -43,6 +43,9 @@ HEADERS = {
     "cache-control": "no-store",
 }
 
+OTHERS = ("cross-site", "same-site")
+"""Where a browser says that a request came from, which is not here."""
+
 Scope = Any
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
@@ -91,6 +94,8 @@ class Guard:
             return 421, "This server does not answer to that name. Open it by the address that it printed."
         if method not in ("GET", "HEAD", "POST"):
             return 405, "This page is read with GET and changed with POST."
+        if headers.get("sec-fetch-site") in OTHERS and headers.get("sec-fetch-mode") != "navigate":
+            return 403, "This page is opened, and not put into another."
         if method == "POST":
             if self.read_only and path != LOGIN:
                 return 403, "This page is read-only: it shows results, and changes nothing."

@@ -15,7 +15,7 @@ from evalr_tracepass.web.snapshot import Entry, key_of
 MOST_PASSES = 200
 """Passes that a page knows of: the latest."""
 
-_TOGETHER = 1_000
+_TOGETHER = 10_000
 
 
 class Labels(NamedTuple):

@@ -14,7 +14,7 @@ from evalr_tracepass.planning import Plan, plan
 from evalr_tracepass.records import Filters, PlanEstimate, Row, Scope
 from evalr_tracepass.scopes import selected
 from evalr_tracepass.signals import Signal
-from evalr_tracepass.stores.store import ALL as ALL_PASSES
+from evalr_tracepass.stores.store import LATEST
 from evalr_tracepass.transforms import CATALOGUE
 from evalr_tracepass.web.asking import ALL, Asked, Query, address, asked_of
 from evalr_tracepass.web.desk import INSPECTS, Desk
@@ -233,7 +233,7 @@ def known_of(desk: Desk, entries: Sequence[Entry]) -> int:
     """How many of these conversations have labels of some pass."""
     if not desk.kept.passes():
         return 0
-    known = desk.kept.flagged(ALL_PASSES, None, read=True)
+    known = desk.kept.flagged(LATEST, None, read=True)
     return sum(entry.key in known and known[entry.key].completed > 0 for entry in entries)
 
 
