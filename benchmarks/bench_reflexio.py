@@ -207,6 +207,25 @@ def answers(path: Path) -> int:
     return 4 * found.health.published
 
 
+def report(path: Path) -> int:
+    """What `evalr report` prints: every measure with its intervals, and all that `impact` says without arms."""
+    return _report(path)
+
+
+def report_compat(path: Path) -> int:
+    """What `evalr report --compat reflexio` prints, and all that it has as JSON."""
+    return _report(path, compat="reflexio")
+
+
+def _report(path: Path, **settings: str) -> int:
+    from evalr import report
+
+    found = report(path, now=END, **settings)
+    assert "came back" in found.text()
+    json.dumps(found.to_dict(), default=str)
+    return 4 * found.inputs["transcript"]
+
+
 WAYS: dict[str, Callable[[Path], int]] = {
     "scan": scan,
     "figures": figures,
@@ -215,6 +234,8 @@ WAYS: dict[str, Callable[[Path], int]] = {
     "inputs": inputs,
     "compat": compat,
     "everything": everything,
+    "report": report,
+    "report_compat": report_compat,
 }
 
 
@@ -250,7 +271,7 @@ def main() -> None:
             best = min(runs, key=lambda run: run["seconds"])
             plain = plain or best["seconds"]
             print(
-                f"  {way:10} {best['seconds']:7.2f} s  {best['seconds'] / plain:5.2f}x  "
+                f"  {way:13} {best['seconds']:7.2f} s  {best['seconds'] / plain:5.2f}x  "
                 f"{best['peak_mib']:6.0f} MiB  {best['interactions']:,} interactions"
             )
 

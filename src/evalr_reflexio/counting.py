@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from itertools import repeat
+from itertools import compress, repeat
 from typing import Any, TypeVar
 
 from evalr.inputs import Exchange, Input, LearningUse, Session, Side, Transcript
@@ -92,7 +92,10 @@ class ReportSums:
             track.computed.share(self.numbering)
         self._waits, self._drop_offs = self._computed(waits.name), self._computed(drop_off.name)
         self._window: timedelta = self._tracks[drop_off.name].settings["window"] if self._drop_offs else timedelta(0)
-        self._counted: Counter[str] = Counter()
+        self._counted: Counter[type[Input]] = Counter()
+        self._taken: SessionRecord | None = None
+        self._taken_at: datetime | None = None
+        self._told: set[tuple[bool, ...]] = set()
         self._outcomes: dict[str, OutcomeSums] = {}
         self._shadows: dict[str, ShadowSums] = {}
         self._learnings: dict[str, LearningSums] = {}
@@ -105,6 +108,8 @@ class ReportSums:
 
     def takes(self, at: datetime, record: SessionRecord, times: int = 1) -> bool:
         """Whether inputs or results that began then count; what they are about is noted where they do."""
+        if at is self._taken_at and record is self._taken:
+            return True  # as the last one, which is noted
         reading = self.reading
         if at > self.now or not self._is_whole:
             reason = reading.why_not(at)
@@ -121,11 +126,13 @@ class ReportSums:
         if keys not in self._keys:
             self._keys.add(keys)
             reading.attributes.update(attributes_of(record))
+        self._taken, self._taken_at = record, at
         return True
 
     def _count(self, kind: type[Input]) -> None:
-        self._counted[kind.kind] += 1
-        self.reading.kinds[kind.kind] += 1
+        if kind not in self._counted:
+            self.reading.kinds[kind.kind] += 0  # which says when it came up first
+        self._counted[kind] += 1
 
     def _note(self, *names: str) -> None:
         self.reading.attributes.update(names)
@@ -191,13 +198,10 @@ class ReportSums:
         """Count a verdict on a session."""
         if not self._keeps(outcome.name, record.requests[0].at, record):
             return
-        self._note("evaluator")
-        if row.agent_version:
-            self._note("agent_version")
-        if row.tags is not None:
-            self._note("tags")
-        if not row.success and row.failure_type is not None:
-            self._note("failure_type")
+        told = (bool(row.agent_version), row.tags is not None, not row.success and row.failure_type is not None)
+        if told not in self._told:
+            self._told.add(told)
+            self._note("evaluator", *compress(("agent_version", "tags", "failure_type"), told))
         sums = _of(self._outcomes, row.evaluator, OutcomeSums, self.numbering)
         sums.add(record, row, self.numbering.number(record.user), corrections)
 
@@ -250,7 +254,9 @@ class ReportSums:
             if computed is not None:
                 computed.count()
         for kind in INPUTS:
-            count = self._counted[kind.kind]
+            count = self._counted[kind]
+            if count:
+                self.reading.kinds[kind.kind] += count
             for track in self._tracks.values():
                 if issubclass(kind, track.measure.reads):
                     track.inputs += count

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from evalr.estimates.words import count_words
 from evalr.quoting import quoted
 from evalr_reflexio.arms import MOST_LISTED, arm_of_tag
-from evalr_reflexio.rows import NOT_KEPT, SessionRecord
+from evalr_reflexio.rows import NOT_KEPT, RequestRow, SessionRecord
 from evalr_reflexio.stored import is_prefix
 
 TAGS = "tags differ between requests"
@@ -52,11 +54,19 @@ class Noticed:
         return ", ".join(named) + (", …" if self.counts[what] > SHOWN else "")
 
 
+def _differ(requests: Sequence[RequestRow]) -> bool:
+    """Whether requests say different things, beside when they were made: mostly they do not."""
+    return any(map(_said(requests[0]).__ne__, map(_said, requests)))
+
+
+_said = itemgetter(slice(RequestRow._fields.index("source"), RequestRow._fields.index("position")))
+
+
 def irregularities(record: SessionRecord) -> list[str]:
     """What is odd about one session."""
     found = []
     requests = record.requests
-    if len(requests) > 1 and any(request[4:-1] != requests[0][4:-1] for request in requests):
+    if len(requests) > 1 and _differ(requests):
         if len({request.source for request in requests}) > 1:
             found.append(SOURCES)
         if len({request.evaluation_only for request in requests} - {None}) > 1:
