@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from evalr_reflexio.arms import Arms, ExperimentArms, TagArms
-from evalr_reflexio.assigning import TAG, Unit
+from evalr_reflexio.arms import EXPERIMENT_WORD, TAG_WORD
+from evalr_reflexio.assigning import TAG
 from evalr_reflexio.config import Config, Experiment
 from evalr_reflexio.store import Store
 from evalr_reflexio.tables import REQUESTS
 
 
-def arms_seen(store: Store, config: Config, *, randomised: bool = False, unit: Unit = "session") -> Arms | None:
-    """By tag, where a request has one; or else those of the active experiment, or of the last one. None without both.
+def arms_seen(store: Store, config: Config) -> str | None:
+    """As `--arms` names them: the tag, where a request has one; or else the active experiment, or the last one.
 
-    Request sources are no arms before somebody says which of them is the control.
+    Request sources are no arms before somebody says which of them is the control. None where there are no arms.
     """
     if _has_tags(store):
-        return TagArms(randomised=randomised, unit=unit)
+        return TAG_WORD
     found = experiments_seen(store, config)
-    return ExperimentArms(found[0]) if found else None
+    return f"{EXPERIMENT_WORD}:{found[0].id}" if found else None
 
 
 def experiments_seen(store: Store, config: Config) -> list[Experiment]:

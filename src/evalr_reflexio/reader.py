@@ -332,13 +332,13 @@ def _items(path: Path, options: Options, log: Log) -> Iterator[Item]:
         if config.path is not None and options.config is None:
             log.notes.append(f"its configuration is read from {config.path}")
         arms = options.arms
+        if arms is None and log.terms is not None:
+            arms = arms_seen(store, config)
         if isinstance(arms, str):
             randomised = log.terms is not None and log.terms.randomised
             given, unit = options.registry, options.unit
             arms = arms_of(arms, config=config, store=store, randomised=randomised, unit=unit, registry=given)
         check_rule(arms, options.assigned)
-        if arms is None and log.terms is not None:
-            arms = arms_seen(store, config, randomised=log.terms.randomised, unit=options.unit)
         log.randomised = arms is not None and arms.randomised
         reading = _Reading(store, options, arms, config, log)
         yield from reading.items()
