@@ -102,7 +102,14 @@ def config_for(store: Store, given: str | os.PathLike[str] | Config | None = Non
         return given
     found = Path(given) if given is not None else None if store.over_http else find_config(Path(store.path), store.org)
     if found is not None:
-        config = read_config(found)
+        try:
+            config = read_config(found)
+        except LogError as error:
+            if given is not None:
+                raise
+            raise LogError(
+                f"{error}. It was found by itself: mend it, or name another with config=FILE (--config)"
+            ) from error
         return replace(config, org=store.org or config.org)
     return Config(org=store.org, experiments=store.experiments)
 

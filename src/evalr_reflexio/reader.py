@@ -87,6 +87,9 @@ NOTHING_SAID = "session without interactions"
 ALL_PROMPTS = "all"
 SOUND = frozenset((DUPLICATE, OTHER_PROMPT, NO_SIDE, NO_SIDE_EXCHANGE, NO_ANSWER, NO_MESSAGE, GONE, NOTHING_SAID))
 """Why sound records are left out."""
+NO_TERMS = (
+    "no configuration says when the experiment ran, and how many were held out: name Reflexio's with --config FILE"
+)
 ONE_SET = (
     "one set of request sources has nothing to be compared with; two are 'request-source:A=x;B=y', in quotes, as a ; "
     "ends a shell's command"
@@ -683,6 +686,8 @@ def arm_sentences(counts: ArmCounts, arms: Arms, rule: AssignmentRule | None = N
         found.append(checked_words(counts.checked, counts.disagreeing, by, counts.disagreeing_sessions))
     if isinstance(arms, ExperimentArms):
         found += arms.notes
+        if arms.experiment.started_at is None:
+            found.append(NO_TERMS)
     elif not arms.randomised:
         if isinstance(arms, SourceArms) and len(arms.labels) == 1:
             found.append(ONE_SET)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from reflexio_writing import BEGIN, Writer
 
 from evalr import report
-from evalr.errors import InputError
+from evalr.errors import InputError, LogError
 from evalr.inputs import Transcript
 from evalr.logs import read
 from evalr.measures import success_rate
@@ -169,6 +170,25 @@ def test_one_set_alone_is_told_of(newest_log: Path) -> None:
     log = read(newest_log, arms="request-source:treatment=prod_with_reflexio")  # what is left of two without quotes
     list(log)
     assert any("one set of request sources has nothing to be compared with" in note for note in log.notes)
+
+
+def test_an_experiment_of_which_no_configuration_tells_is_told_of(newest_log: Path, tmp_path: Path) -> None:
+    alone = Path(shutil.copy(newest_log, tmp_path / "alone.db"))
+    for path, told in ((newest_log, False), (alone, True)):
+        log = read(path, arms="experiment:exp-a-stopped")
+        list(log)
+        assert any("no configuration says when the experiment ran" in note for note in log.notes) is told
+
+
+def test_a_configuration_that_was_found_by_itself_and_is_none_says_the_way_out(
+    newest_log: Path, tmp_path: Path
+) -> None:
+    log, found = Path(shutil.copy(newest_log, tmp_path)), tmp_path / "config_self-host-org.json"
+    found.write_text("{broken")
+    with pytest.raises(LogError, match=r"is not JSON.*name another with config=FILE \(--config\)"):
+        list(read(log))
+    with pytest.raises(LogError, match=r"is not JSON [^.]*$"):
+        list(read(log, config=found))
 
 
 @pytest.mark.parametrize(

@@ -545,6 +545,7 @@ def test_playbooks_to_be_revised_are_marked(
     assert found.learnings is not None
     assert [each.id for each in found.learnings.marked] == (["7"] if marked else [])
     assert ("to be revised" in str(found)) is marked
+    assert [str(each).endswith("marked") for each in found.learnings.harming if each.id == "7"] == [marked]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

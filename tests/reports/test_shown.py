@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -10,7 +11,11 @@ import pytest
 from evalr import detectable, sample_ratio, users_needed
 from evalr.estimates import display
 from evalr.estimates.contest_results import WinTest
+from evalr.estimates.estimate import Estimate
 from evalr.estimates.lift import Allocation
+from evalr.estimates.shown import Fielded
+from evalr.measures import SessionOutcome
+from evalr.measures.session_outcome import success_rate
 
 HOSTILE = "</p><script>alert(1)</script>\x1b[2J\u202e"
 
@@ -29,6 +34,26 @@ def test_what_prints_a_line_shows_it(result: Any) -> None:
     assert page.startswith('<div class="evalr"><style>')
     assert set(re.findall(r"</?(\w+)", page)) <= {"div", "style", "p", "pre"}
     assert not re.search("[\x1b\u202e]", page)
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Fielded):
+    """A result of a reader, such as a package may add."""
+
+    share: Estimate
+    seen: dict[str | None, int]
+    lists: tuple[int, ...] = ()
+
+
+def test_what_has_no_table_prints_a_line_for_each_field() -> None:
+    share = success_rate.estimate([SessionOutcome(success=each) for each in (True, False, True)])
+    found = Found(share, {HOSTILE: 2, None: 1})
+    head, first, *rest = str(found).split("\n")
+    assert (head, first) == ("Found", "  share  66.7% [20.8, 93.9] · 3 sessions · low confidence")
+    assert rest[0] == "  seen"
+    assert rest[2] == "    without an arm  1"
+    assert not re.search("[\x1b\u202e]", str(found))
+    assert repr(found).startswith("Found(share=Estimate(name=")
 
 
 def test_lines_stay_aligned_and_are_so_many_as_fit() -> None:

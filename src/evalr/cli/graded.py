@@ -242,8 +242,9 @@ def grade_lines(grades: Grades) -> list[str]:
 
 
 def _result_words(result: Result[Any]) -> str:
-    """`4: winner=served, significant=False`: what a verdict says but in texts, or why there is none."""
-    name = "" if result.about is None or result.about.id is None else f"{safe_text(result.about.id)}: "
+    """`exchange 4: winner=served, significant=False`: what a verdict says but in texts, or why there is none."""
+    about = result.about
+    name = "" if about is None or about.id is None else f"{safe_text(about.kind)} {safe_text(about.id)}: "
     if not isinstance(result, Verdict):
         return f"{name}{result.status}, {safe_text(reason_of(result) or '', longest=200)}"
     values = value_fields(result.value)

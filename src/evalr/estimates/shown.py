@@ -12,9 +12,11 @@ from evalr.estimates.estimate import Estimate, Groups
 from evalr.estimates.lift import Lift
 from evalr.estimates.trends import Trends
 from evalr.estimates.words import count_words, number_words
+from evalr.quoting import safe_text
 
 MOST_LINES = 40
 LONGEST = 200
+LONGEST_ROW = 1_000
 DEEPEST = 3
 _OTHERS = "to_dict() has all"
 
@@ -29,16 +31,34 @@ class Printed:
 
 
 class Fielded:
-    """A dataclass of results that shows its fields in a notebook: estimates with their intervals, and all else."""
+    """A dataclass of results that shows its fields, printed or in a notebook: estimates with their intervals, too.
+
+    Its repr has every digit.
+    """
 
     __slots__ = ()
 
     def _repr_html_(self) -> str:
+        return display.shown(display.table("", _level(lines_of(self)), self._rows(), caption=type(self).__name__))
+
+    def __str__(self) -> str:
+        """A line for each field."""
+        rows = [f"  {row}" if isinstance(row, str) else _text(row) for row in self._rows()]
+        return "\n".join([type(self).__name__, *rows])
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
+
+    def _rows(self) -> list[display.Line | str]:
         lines = list(_lines(self, 0))
         hidden = len(lines) - MOST_LINES
-        rows: list[display.Line | str] = list(lines[:MOST_LINES])
-        rows += [f"and {hidden:,} more lines; {_OTHERS}"] if hidden > 0 else []
-        return display.shown(display.table("", _level(lines_of(self)), rows, caption=type(self).__name__))
+        return [*lines[:MOST_LINES], *([f"and {hidden:,} more lines; {_OTHERS}"] if hidden > 0 else [])]
+
+
+def _text(row: display.Line) -> str:
+    number = " ".join(part for part in (row.value, row.interval) if part)
+    words = " · ".join(part for part in (number, row.counted, *row.asides) if part)
+    return safe_text(f"{'    ' if row.within else '  '}{row.title}  {words}".rstrip(), longest=LONGEST_ROW)
 
 
 def lines_of(result: Any) -> Iterator[Estimate]:
@@ -68,7 +88,7 @@ def _lines(result: Any, depth: int) -> Iterator[display.Line]:
     else:
         named = {each.name: getattr(result, each.name) for each in fields(result)}
     for name, value in named.items():
-        yield from _line(str(name).replace("_", " "), value, depth)
+        yield from _line("without an arm" if name is None else str(name).replace("_", " "), value, depth)
 
 
 def _line(name: str, value: Any, depth: int) -> Iterator[display.Line]:

@@ -9,9 +9,11 @@ from datetime import datetime
 from typing import Any
 
 from evalr.estimates.compare import rate_difference
-from evalr.estimates.estimate import Estimate
+from evalr.estimates.estimate import Estimate, number_line
 from evalr.estimates.shown import Fielded
+from evalr.estimates.words import count_words
 from evalr.measures.session_outcome import success_rate
+from evalr.quoting import safe_text
 from evalr.tallies.counts import Counts
 from evalr.tallies.moments import Moments
 from evalr.tallies.numbering import OWN, Numbering
@@ -122,6 +124,15 @@ class LearningRecord(Fielded):
     def net_sessions(self) -> int:
         """Rule attribution: sessions that cite it and succeeded, less those that failed."""
         return self.successes_with - self.failures_with
+
+    def __str__(self) -> str:
+        """One line: `user playbook 4: 2 helped, 0 neutral, 5 hurt in 9 sessions · 5 no diagnosis`."""
+        verdicts = f"{self.positive:,} helped, {self.neutral:,} neutral, {self.negative:,} hurt"
+        parts = [f"{self.kind.replace('_', ' ')} {self.id}: {verdicts} in {count_words(self.sessions, 'session')}"]
+        parts += [f"{count:,} {why}" for why, count in self.diagnoses.items()]
+        if self.association is not None:
+            parts.append(number_line("success with it: association", self.association.difference))
+        return safe_text(" · ".join([*parts, *(["marked"] if self.marked else [])]), longest=400)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in plain types that JSON takes."""
