@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -126,14 +126,16 @@ def _error_of(outcome: Outcome, prediction: Prediction | None) -> ErrorInfo | No
         return kept_error(*prediction.error)
     if not prediction.classes:
         return NO_CLASSES
-    if not all(0 <= each.score <= 1 for each in prediction.classes):
-        return BAD_SCORE
-    if not all(len(each.label) <= LONGEST_LABEL and is_storable(each.label) for each in prediction.classes):
-        return BAD_LABEL
+    for label, score, _ in prediction.classes:
+        if not 0 <= score <= 1:
+            return BAD_SCORE
+        if len(label) > LONGEST_LABEL or not is_storable(label):
+            return BAD_LABEL
     return None
 
 
-def classes_json(classes: Iterable[LabelScore]) -> str:
+@lru_cache(maxsize=1_000)
+def classes_json(classes: tuple[LabelScore, ...]) -> str:
     """Every label with its score and whether the model selected it, as the column `classes_json` has them."""
     # Written out, since it is done for every prediction, and encoding a list of dicts takes three times as long.
     written = [

@@ -72,6 +72,7 @@ class Run:
         self._attempt = 0
         self._again: dict[str, tuple[str, ...]] | None = None
         self._open: dict[int, BatchState] = {}
+        self._counts: Counter[str] | None = None
 
     def again(self, models: Mapping[str, tuple[str, ...]]) -> None:
         """Send only these rows, by their ids, to these models."""
@@ -185,6 +186,7 @@ class Run:
         # Results first: rows that are known are not looked at again.
         await self._call(self._results.write, results)
         await self._call(self._store.add_failed, self.found.id, [row.item for row in rows])
+        self._counts = None
 
     async def _submit_new(self, connection: Connection, rows: Sequence[Row]) -> None:
         number = self._number
@@ -216,10 +218,14 @@ class Run:
             outcomes.setdefault(item.request_id, Outcome(item.request_id, "failed", error=NO_RESULT))
         self._check()
         ended = batch._replace(status="ended", batch_id=state.batch_id, said=state.status)
-        results, statuses = self._exploded(ended, items, outcomes)
-        await self._call(self._results.write, results)
-        await self._call(self._store.add_batch, ended, items, statuses=[status for _, status in statuses])
-        await self._count()
+        statuses = [_settled(outcomes[item.request_id]) for item in items]
+        await self._call(self._results.write, self._exploded(ended, items, outcomes))
+        await self._call(self._store.add_batch, ended, items, statuses=statuses)
+        # Rows that have been in no batch are added to what is known: a count of all, each time, would take ever longer.
+        known = None if self._again else self._counts
+        if known is not None:
+            known.update(statuses)
+        await self._count(known)
 
     async def _submit(self, connection: Connection, batch: Batch, rows: Sequence[Row], items: Sequence[Item]) -> None:
         """Send a batch, under its key, and save its id."""
@@ -305,21 +311,16 @@ class Run:
             await self._close(batch, items, outcomes)
 
     async def _keep(self, batch: Batch, items: Sequence[Item], outcomes: Mapping[str, Outcome]) -> None:
-        results, statuses = self._exploded(batch, items, outcomes)
-        await self._call(self._results.write, results)
+        there = [item for item in items if item.request_id in outcomes]
+        await self._call(self._results.write, self._exploded(batch, there, outcomes))
+        statuses = [(item.request_id, _settled(outcomes[item.request_id])) for item in there]
         await self._call(self._store.settle, self.found.id, statuses)
 
-    def _exploded(
-        self, batch: Batch, items: Sequence[Item], outcomes: Mapping[str, Outcome]
-    ) -> tuple[list[Result], list[tuple[str, ItemStatus]]]:
-        results: list[Result] = []
-        statuses: list[tuple[str, ItemStatus]] = []
+    def _exploded(self, batch: Batch, items: Iterable[Item], outcomes: Mapping[str, Outcome]) -> Iterator[Result]:
+        """The results of rows that have come back, as they are written: a store holds few at a time."""
         for item in items:
-            outcome = outcomes.get(item.request_id)
-            if outcome is not None:
-                results += self._explode(item, outcome, batch.batch_id, batch.attempt, batch.created_at)
-                statuses.append((item.request_id, "failed" if outcome.status == "failed" else "completed"))
-        return results, statuses
+            outcome = outcomes[item.request_id]
+            yield from self._explode(item, outcome, batch.batch_id, batch.attempt, batch.created_at)
 
     async def _close(self, batch: Batch, items: Sequence[Item], outcomes: Mapping[str, Outcome]) -> None:
         await self._keep(batch, items, outcomes)
@@ -350,9 +351,10 @@ class Run:
 
     # -- where it stands ----------------------------------------------------------------------------------------------
 
-    async def _count(self) -> None:
+    async def _count(self, known: Counter[str] | None = None) -> None:
         """Save how far the pass has come: rows that are stored, and those that the service says it has read."""
-        counts = await self._call(self._store.counts, self.found.id)
+        counts = Counter(await self._call(self._store.counts, self.found.id)) if known is None else known
+        self._counts = counts
         completed = counts["completed"] + sum(state.completed for state in self._open.values())
         failed = counts["failed"] + sum(state.failed for state in self._open.values())
         total = sum(counts.values())
@@ -386,6 +388,10 @@ class Run:
     async def _call(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """A call of a store on behalf of the account, in a thread: it may wait for a disk or a server."""
         return await asyncio.to_thread(function, self._account, *arguments, **options)
+
+
+def _settled(outcome: Outcome) -> ItemStatus:
+    return "failed" if outcome.status == "failed" else "completed"
 
 
 def batch_key(pass_id: str, number: int) -> str:

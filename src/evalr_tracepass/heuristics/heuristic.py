@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import ClassVar
 
 from evalr_tracepass.records import LabelScore, Prediction
@@ -33,18 +34,19 @@ class Heuristic:
 
     def predict(self, texts: Sequence[str], /) -> list[Prediction]:
         """One prediction for each text: of the labels that reach their score the highest, or else the plain one."""
-        return [self._prediction(text) for text in texts]
+        return [_prediction(self.name, self.version, self.labels, self.score(text)) for text in texts]
 
-    def _prediction(self, text: str) -> Prediction:
-        scores = self.score(text)
-        best = max(scores)
-        found = scores.index(best) + 1 if best >= SELECTED else 0
-        every = (1 - best, *scores)
-        classes = tuple(
-            LabelScore(label, score, place == found)
-            for place, (label, score) in enumerate(zip(self.labels, every, strict=True))
-        )
-        return Prediction(self.name, "single_label", classes, version=self.version)
+
+@lru_cache(maxsize=4_096)
+def _prediction(name: str, version: str, labels: tuple[str, ...], scores: tuple[float, ...]) -> Prediction:
+    """What scores say. There are few: a rule counts, and most texts have nothing of what it counts."""
+    best = max(scores)
+    found = scores.index(best) + 1 if best >= SELECTED else 0
+    classes = tuple(
+        LabelScore(label, score, place == found)
+        for place, (label, score) in enumerate(zip(labels, (1 - best, *scores), strict=True))
+    )
+    return Prediction(name, "single_label", classes, version=version)
 
 
 def saturating(count: float, half: float) -> float:

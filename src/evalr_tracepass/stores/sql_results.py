@@ -37,6 +37,8 @@ _LISTED = 2_000
 """Conversations that are listed together."""
 
 _COLUMNS = tuple(column.name for column in tables.results.columns)
+_LABELS, _TIMES = Result._fields.index("selected_labels"), Result._fields.index("source_start_time")
+_RESULT_OF = ("run_id", "request_id", "reflex_model", "attempt")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 _R, _U, _C, _L = tables.results, tables.rollups, tables.conversations, tables.latest
@@ -53,66 +55,42 @@ class SqlResults:
     def write(self, account: Account, results: Iterable[Result]) -> None:
         """Keep results. One that is there already changes nothing."""
         key, stream = account_key(account), iter(results)
-        while together := list(islice(stream, _TOGETHER)):
-            rows = [self._row(key, account, each) for each in together]
+        while rows := [self._row(key, account, each) for each in islice(stream, _TOGETHER)]:
             with self._database.begin() as connection:
                 self._database.insert_rows(connection, _R.name, _COLUMNS, rows, "ON CONFLICT DO NOTHING")
-                self._supersede(connection, key, together)
+                self._supersede(connection, key, rows)
 
     def _row(self, key: str, account: Account, found: Result) -> tuple[Any, ...]:
-        moment = self._database.moment
+        # By their places, which are those of the columns: with names it takes twice as long, and there are many.
         return (
             key,
             account.user,
             account.org,
-            found.run_id,
-            found.batch_id,
-            found.request_id,
-            found.convo_id,
-            found.event_id,
-            found.span_id,
-            found.turn_index,
-            found.user,
-            found.release,
-            found.input_kind,
-            found.transform_id,
-            found.transform_version,
-            found.signal_id,
-            found.reflex_model,
-            found.model_version,
-            found.status,
-            found.mode,
-            found.top_label,
-            found.top_score,
+            *found[:_LABELS],
             _labels_json(found.selected_labels),
-            found.fired,
-            found.threshold,
-            found.truncated,
-            found.classes_json,
-            found.error_type,
-            found.error_message,
-            moment(found.source_start_time),
-            moment(found.created_at),
-            found.input_hash,
-            found.attempt,
+            *found[_LABELS + 1 : _TIMES],
+            self._database.moment(found.source_start_time),
+            self._database.moment(found.created_at),
+            *found[_TIMES + 2 :],
             False,
         )
 
-    def _supersede(self, connection: Connection, key: str, written: Sequence[Result]) -> None:
+    def _supersede(self, connection: Connection, key: str, written: Sequence[tuple[Any, ...]]) -> None:
         """Mark, of each row and model, every attempt but the last."""
-        again = {each.run_id for each in written if each.attempt}
-        for run_id in {each.run_id for each in written} - again:
+        run, request, model, attempt = (_COLUMNS.index(name) for name in _RESULT_OF)
+        again = {each[run] for each in written if each[attempt]}
+        for run_id in {each[run] for each in written} - again:
             query = (
                 select(_R.c.attempt).where(_R.c.account_key == key, _R.c.run_id == run_id, _R.c.attempt > 0).limit(1)
             )
             if connection.execute(query).first() is not None:
                 again.add(run_id)
-        rows = [(key, each.run_id, each.request_id, each.reflex_model) * 2 for each in written if each.run_id in again]
+        rows = [(key, each[run], each[request], each[model]) * 2 for each in written if each[run] in again]
         if not rows:
             return
         mark = "?" if self._database.is_sqlite else "%s"
         true, false = ("1", "0") if self._database.is_sqlite else ("TRUE", "FALSE")
-        names = ("account_key", "run_id", "request_id", "reflex_model")
+        names = ("account_key", *_RESULT_OF[:-1])
         same = " AND ".join(f"{name} = {mark}" for name in names)
         connection.exec_driver_sql(
             f"UPDATE {_R.name} SET superseded = {true} WHERE {same} AND superseded = {false} "
@@ -231,24 +209,27 @@ class SqlResults:
             ~_R.c.superseded,
             _R.c.created_at >= self._database.cutoff(),
         )
+        fired, completed = _R.c.fired, _R.c.status == "completed"
+        length = func.json_array_length if self._database.is_sqlite else func.jsonb_array_length
         with self._database.begin() as connection:
-            counted = connection.execute(select(_R.c.status, func.count()).where(*mine).group_by(_R.c.status)).all()
-            by_status = {row[0]: row[1] for row in counted}
-            # As an expression, since SQLite would read the whole account in the order of its conversations.
-            read = select(_R.c.convo_id + "", _R.c.end_user_id).where(*mine, _R.c.status == "completed")
-            count = select(func.count()).select_from(read.distinct().subquery())
-            conversations = connection.execute(count).scalar_one()
-            firing = select(_R.c.convo_id + "", _R.c.end_user_id).where(*mine, _R.c.fired).distinct().subquery()
-            flagged = connection.execute(select(func.count()).select_from(firing)).scalar_one()
-            labels = (func.json_array_length if self._database.is_sqlite else func.jsonb_array_length)(
-                _R.c.selected_labels
-            )
-            fired, selected = connection.execute(
-                select(func.count(), func.coalesce(func.sum(labels), 0)).where(*mine, _R.c.fired)
+            done, failed, firing, labels = connection.execute(
+                select(
+                    func.count(case((completed, 1))),
+                    func.count(case((~completed, 1))),
+                    func.count(case((fired, 1))),
+                    func.coalesce(func.sum(case((fired, length(_R.c.selected_labels)))), 0),
+                ).where(*mine)
             ).one()
-        return Totals(
-            conversations, flagged, fired, int(selected), by_status.get("completed", 0), by_status.get("failed", 0)
-        )
+            conversations, flagged = (
+                connection.execute(
+                    # As an expression, since SQLite would read the whole account in the order of its conversations.
+                    select(func.count()).select_from(
+                        select(_R.c.convo_id + "", _R.c.end_user_id).where(*mine, which).distinct().subquery()
+                    )
+                ).scalar_one()
+                for which in (completed, fired)
+            )
+        return Totals(conversations, flagged, firing, int(labels), done, failed)
 
     def answered(self, account: Account, convo_ids: Sequence[str]) -> set[AlreadyRead]:
         """What has been read of these conversations, by any pass, and did not fail."""
