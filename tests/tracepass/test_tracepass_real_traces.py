@@ -10,7 +10,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +21,19 @@ from evalr.inputs import Transcript, Turn
 from evalr.tracepass import (
     HEURISTIC_SIGNALS,
     Account,
-    Outcome,
-    Pass,
+    LocalTransport,
+    Passes,
     Signal,
     SignalRates,
-    explode,
     heuristics,
+    open_store,
     pass_rates,
     plan,
     reading,
     transform,
 )
-from evalr_tracepass.direct import answers
 
-AT = datetime(2026, 12, 1, tzinfo=UTC)
+ME = Account("ann")
 
 DATA = os.environ.get("EVALR_DATA")
 pytestmark = pytest.mark.skipif(not DATA, reason="EVALR_DATA names no folder of real traces")
@@ -142,20 +141,15 @@ def test_R2_where_nothing_was_answered_people_interrupted() -> None:
     assert (len(interrupted), len(unanswered), len(soon)) == (6, 6, 5)
 
 
-def rates(names: list[str], traces: Iterator[Transcript]) -> dict[str, SignalRates]:
-    """A whole pass in memory: the results are made as a pass makes them."""
-    signals = [HEURISTIC_SIGNALS[name] for name in names]
-    made = plan(signals)
-    rows = made.rows(traces)
-    records = []
-    for answer in answers(made, rows, heuristics()):
-        outcome = Outcome(answer.row.request_id, "completed", (answer.prediction,))
-        item = answer.row.item._replace(selected_models=(answer.signal.model,))
-        records += explode(item, outcome, made.signal_by, run_id="p", batch_id="b", created_at=AT)
-    estimate = rows.estimate()
-    counts = (estimate.inputs, estimate.predictions, estimate.inputs, 0)
-    chosen = tuple(signal.to_dict() for signal in signals)
-    found = Pass("p", Account("u"), "complete", made.scope, chosen, (), estimate, *counts, None, AT)
+def rates(names: list[str], traces: Iterator[Transcript], folder: Path) -> dict[str, SignalRates]:
+    """The rates of a whole pass, planned, read, stored, and read back."""
+    with closing(open_store(folder / "passes.db")) as store:
+        run = Passes(ME, store, LocalTransport(heuristics()))
+        found = run.run_sync(plan([HEURISTIC_SIGNALS[name] for name in names]), traces)
+        assert found.status == "complete"
+        listed = {each.convo_id for each in store.conversations(ME, flagged=True, limit=1_000)}
+        records = list(store.results(ME))
+    assert listed == {each.convo_id for each in records if each.fired}
     return {each.signal.signal_id: each for each in pass_rates(records, found)}
 
 
@@ -166,8 +160,8 @@ def limits(estimate: Estimate) -> tuple[float, float, float]:
     return round(estimate.low, 4), round(estimate.value, 4), round(estimate.high, 4)
 
 
-def test_M1_the_rates_of_the_group_chats_with_their_intervals() -> None:
-    found = rates(["heuristic-loop", "heuristic-tool-errors"], group_chats())
+def test_M1_the_rates_of_the_group_chats_with_their_intervals(tmp_path: Path) -> None:
+    found = rates(["heuristic-loop", "heuristic-tool-errors"], group_chats(), tmp_path)
     loop, errors = found["heuristic-loop"], found["heuristic-tool-errors"]
     assert (loop.conversations.counts, loop.turns.counts) == ({"hits": 6, "total": 65}, {"hits": 9, "total": 407})
     # Wilson on 6 of 65, and over conversations where turns are counted.
@@ -177,8 +171,8 @@ def test_M1_the_rates_of_the_group_chats_with_their_intervals() -> None:
     assert loop.coverage.share == errors.coverage.share == 1.0
 
 
-def test_M1_the_rates_of_the_coding_sessions_with_their_intervals() -> None:
-    found = rates(["heuristic-loop", "heuristic-no-answer"], coding_sessions())
+def test_M1_the_rates_of_the_coding_sessions_with_their_intervals(tmp_path: Path) -> None:
+    found = rates(["heuristic-loop", "heuristic-no-answer"], coding_sessions(), tmp_path)
     assert limits(found["heuristic-loop"].conversations) == (0.0, 0.0, 0.1611)
     unanswered = found["heuristic-no-answer"]
     assert limits(unanswered.conversations) == (0.1119, 0.25, 0.4687)
