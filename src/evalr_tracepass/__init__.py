@@ -12,6 +12,7 @@ from evalr_tracepass.catalogue import (
     signal,
     signals_like,
 )
+from evalr_tracepass.hosted import ServiceReflex
 from evalr_tracepass.judged import JudgeReflex, judge_reflex
 from evalr_tracepass.measures import (
     Answered,
@@ -150,6 +151,7 @@ __all__ = [
     "Rows",
     "Scope",
     "Service",
+    "ServiceReflex",
     "Signal",
     "SignalFile",
     "SignalRates",

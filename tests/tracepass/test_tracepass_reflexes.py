@@ -8,18 +8,21 @@ import random
 import shutil
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel
+from reflex_service import KEY, FakeReflex, a_signal
 
 from evalr.background import run_sync
-from evalr.errors import InputError
+from evalr.errors import InputError, TransportError
 from evalr.evaluators import FunctionEvaluator
 from evalr.inputs import Transcript
 from evalr.runs import Retry
 from evalr.tracepass import (
+    Account,
     Calibrated,
     ClassifierReflex,
     ErrorInfo,
@@ -28,6 +31,7 @@ from evalr.tracepass import (
     LabelScore,
     Prediction,
     Reflex,
+    ServiceReflex,
     Signal,
     calibrate,
     calibrate_sync,
@@ -253,3 +257,22 @@ def test_R3_what_cannot_be_calibrated_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=words):
         calibrate_sync(SIGNAL.model_copy(update=change), Scored(), labels, **options)
+
+
+def test_R2_a_model_of_the_service_is_a_reflex() -> None:
+    fake = FakeReflex(fail_row=lambda text: "odd" in text, cut_after=1)
+    hosted = ServiceReflex("m1", ("good", "bad"), Account("ann"), fake.service(), version="7")
+    assert isinstance(hosted, Reflex)
+    texts = ["bad one", "fine one", "odd one", "  ", "x" * 350_001]
+    found = run_sync(hosted.predict(texts))
+    assert [reading(a_signal("m1"), each).fired for each in found] == [True, False, False, False, False]
+    errors = [None if each.error is None else each.error.type for each in found]
+    assert errors == [None, None, "status_422", "no_text", "input_too_long"]
+    assert {each.version for each in found} == {"7"}
+    # A cut connection is tried again under the same key, so that the text is paid for once.
+    assert fake.billed == {("bad one", "m1"): 1, ("fine one", "m1"): 1}
+    assert KEY not in repr(hosted)
+    fake.fail_model = lambda model: model == "m1"
+    assert [each.error and each.error.type for each in run_sync(hosted.predict(["fine"]))] == ["inference_error"]
+    with pytest.raises(TransportError):
+        run_sync(replace(hosted, service=fake.service(key="sk-wrong")).predict(["fine"]))

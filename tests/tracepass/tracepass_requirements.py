@@ -34,6 +34,7 @@ REQUIREMENTS = {
             "transports::test_r2_a_text_that_breaks_a_local_classifier_fails_alone",
             "reflexes::test_R2_a_trained_classifier_is_a_reflex",
             "reflexes::test_R2_a_classifier_behind_an_api_is_awaited",
+            "reflexes::test_R2_a_model_of_the_service_is_a_reflex",
             "reflexes::test_R2_an_evaluator_is_a_reflex_and_its_failures_are_those_of_one_text",
             "heuristics::test_R2_every_heuristic_is_a_reflex_that_says_what_it_is",
             "claims::test_r2_two_processes_that_resume_a_pass_at_once_read_nothing_twice",
