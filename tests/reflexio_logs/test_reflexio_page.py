@@ -281,8 +281,31 @@ def test_request_sources_have_a_row_each(found: Report) -> None:
     assert sum(published) == 240
 
 
-def test_earlier_experiments_are_shown_beside_the_active_one(newest_log: Path) -> None:
-    found = asked(newest_log)
+@pytest.fixture(scope="module")
+def newest(newest_log: Path) -> Report:
+    return asked(newest_log)
+
+
+def test_the_texts_of_learnings_are_shown_as_far_as_the_log_has_them(newest: Report, found: Report) -> None:
+    (cards,) = [block for block in blocks(newest, "learnings") if isinstance(block, Cards)]
+    texts = {each.title: dict(each.texts)["learning"] for card in cards.cards for each in card.inside}
+    assert texts["profile prof-u03"] == "u03 prefers short answers"
+    assert "Always confirm step 3" in texts["user playbook 3"]
+    tables = {block.title: block for block in blocks(newest, "learnings") if isinstance(block, Table)}
+    columns = tables["learnings that hurt most"].columns
+    assert columns[:2] == ("learning", "text")
+    (without,) = {block.columns[1] for block in blocks(found, "learnings") if texts_are_gone(block)}
+    assert without == "helped"
+    numbers = [row[-1] for row in tables["learnings that hurt most"].rows if row[-1]]
+    assert all(isinstance(each, Cell) and "with it" in str(each.tip) and each.method for each in numbers)
+
+
+def texts_are_gone(block: Block) -> bool:
+    return isinstance(block, Table) and block.columns[-1] == "success with it"
+
+
+def test_earlier_experiments_are_shown_beside_the_active_one(newest: Report, newest_log: Path) -> None:
+    found = newest
     assert found.further[0].title.endswith("experiment:exp-b-active")
     (table,) = blocks(found, "experiments")
     assert isinstance(table, Table)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from evalr.estimates.estimate import Estimate, number_line
+from evalr.estimates.estimate import Estimate
 from evalr.estimates.lift import Lift
+from evalr.estimates.stating import method_sentence, number_cell
 from evalr.estimates.words import count_words
-from evalr.logs.blocks import Block, Card, Cards, Notice, Numbers, Table
+from evalr.logs.blocks import Block, Card, Cards, Cell, Notice, Numbers, Table
 from evalr_reflexio.answers.learning_sums import ImpactEstimates
-from evalr_reflexio.answers.learnings import LearningAnswer, LearningRecord
+from evalr_reflexio.answers.learnings import Association, LearningAnswer, LearningRecord
 from evalr_reflexio.answers.responses import JudgedResponse
 from evalr_reflexio.blocks.beside import Beside
-from evalr_reflexio.blocks.words import counts_words, excerpt, moment, of_user, shortened
+from evalr_reflexio.blocks.words import LONGEST_NAME, counts_words, excerpt, moment, of_user, shortened
 from evalr_reflexio.rows import LearningRow, Reference
 
 MOST_CHARACTERS = 150_000
@@ -142,7 +143,7 @@ def _learning(row: LearningRow, use: str, session: str, beside: Beside) -> Card:
         cited = (_turn(number, session, beside) for number in row.evidence[:MOST_LEARNINGS])
         texts.append(("cited interactions", "\n".join(cited)))
     return Card(
-        title=f"{row.kind.replace('_', ' ')} {row.learning}",
+        title=f"{row.kind.replace('_', ' ')} {shortened(row.learning, LONGEST_NAME)}",
         chips=(impact, _RELEVANT[row.relevant], use, *([] if row.diagnosis is None else [row.diagnosis])),
         texts=tuple(texts),
     )
@@ -157,14 +158,28 @@ def _turn(number: int, session: str, beside: Beside) -> str:
 
 
 def _table(title: str, records: Sequence[LearningRecord], beside: Beside) -> Table:
+    shown = records[:LISTED]
+    texts = [beside.learnings.get(Reference(each.kind, each.id), "") for each in shown]
+    there = ("text",) if any(texts) else ()
     return Table(
         title=title,
-        columns=("learning", "text", "helped", "neither", "hurt", "sessions", "diagnoses", "success with it"),
+        columns=("learning", *there, "helped", "neither", "hurt", "sessions", "diagnoses", "success with it"),
         numbers=("helped", "neither", "hurt", "sessions"),
-        rows=tuple(_record(each, beside) for each in records[:LISTED]),
-        total=len(records),
-        footnote=_TABLE_NOTES[title] + _ASSOCIATED,
+        rows=tuple(
+            (_name(each), *(shortened(text, 160) for _ in there), *_record(each))
+            for each, text in zip(shown, texts, strict=True)
+        ),
+        footnote=_first(records) + _TABLE_NOTES[title] + _ASSOCIATED,
     )
+
+
+def _first(records: Sequence[LearningRecord]) -> str:
+    """How many are shown, where there are more: lists are cut before, so that nobody knows of how many."""
+    return f"The first {LISTED}; --json has more. " if len(records) > LISTED else ""
+
+
+def _name(each: LearningRecord) -> str:
+    return f"{each.kind.replace('_', ' ')} {shortened(each.id, LONGEST_NAME)}"
 
 
 _TABLE_NOTES = {
@@ -179,20 +194,19 @@ _ASSOCIATED = (
 )
 
 
-def _record(each: LearningRecord, beside: Beside) -> tuple[str, ...]:
-    association = each.association
-    difference = "" if association is None else number_line("", association.difference).strip()
-    text = beside.learnings.get(Reference(each.kind, each.id), "")
-    return (
-        f"{each.kind.replace('_', ' ')} {each.id}",
-        shortened(text, 160),
-        f"{each.positive:,}",
-        f"{each.neutral:,}",
-        f"{each.negative:,}",
-        f"{each.sessions:,}",
-        counts_words(each.diagnoses),
-        difference,
+def _record(each: LearningRecord) -> tuple[str | Cell, ...]:
+    counts = (each.positive, each.neutral, each.negative, each.sessions)
+    return (*(f"{count:,}" for count in counts), counts_words(each.diagnoses), _associated(each.association))
+
+
+def _associated(found: Association | None) -> str | Cell:
+    if found is None or found.difference.value is None:
+        return ""
+    with_it, without_it = (
+        f"{number_cell(each)} of {each.counted_words()}" for each in (found.with_it, found.without_it)
     )
+    of = f"with it {with_it}; without it {without_it}; among {found.among}"
+    return Cell(number_cell(found.difference), of, method_sentence(found.difference))
 
 
 def _attribution(records: Sequence[LearningRecord]) -> Table:
@@ -202,13 +216,13 @@ def _attribution(records: Sequence[LearningRecord]) -> Table:
         numbers=("succeeded", "failed", "net"),
         rows=tuple(
             (
-                f"{each.kind.replace('_', ' ')} {each.id}",
+                _name(each),
                 f"{each.successes_with:,}",
                 f"{each.failures_with:,}",
                 f"{each.net_sessions:+,}",
             )
             for each in records[:LISTED]
         ),
-        total=len(records),
-        footnote="Judged sessions in which an answer says that it used it: an association, and no effect.",
+        footnote=_first(records)
+        + "Judged sessions in which an answer says that it used it: an association, no effect.",
     )
