@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -29,6 +29,7 @@ from evalr.runs import Budget, Family, Grades, ProgressLine, RegenerationStatus
 from evalr.runs.graded_logs import GradedLog
 from evalr.runs.outlook import Outlook, outlook
 from evalr.runs.reasons import reason_of
+from evalr.runs.sampling import Name, Stratum
 from evalr.verdicts import Result, Skip, Verdict
 
 What = Literal["session", "period", "due"]
@@ -257,7 +258,7 @@ def account_lines(plan: GradingPlan, status: RegenerationStatus | None, width: i
     entries: list[tuple[str, str]] = []
     if status is not None:
         entries.append(("judged", f"with {safe_text(plan.asked.lm or '')}: {status}"))
-        entries += [("stratum", str(stratum)) for stratum in status.strata]
+        entries += [("stratum", line) for line in _strata_lines(status.strata)]
     entries += [("not graded", f"{name}: {why}") for name, why in plan.log.not_graded.items()]
     if plan.what != "session":
         for name, reasons in plan.nothing.items():
@@ -272,6 +273,20 @@ def account_lines(plan: GradingPlan, status: RegenerationStatus | None, width: i
         journal = shlex.quote(safe_text(str(plan.journal), longest=1_000))
         entries.append(("journal", f"{journal}; nothing was written to the log"))
     return named_lines(entries, width)
+
+
+def _strata_lines(strata: Sequence[Stratum]) -> Iterator[str]:
+    """Each stratum of which a part is judged; those that are judged whole are told together, by all but their day."""
+    whole: dict[Name, list[int]] = {}
+    for stratum in strata:
+        if stratum.taken < stratum.seen:
+            yield str(stratum)
+        else:
+            whole.setdefault(stratum.name[1:], []).append(stratum.seen)
+    for name, seen in whole.items():
+        named = " · ".join("none" if part is None else safe_text(part) for part in name)
+        of = "1 stratum" if len(seen) == 1 else f"{len(seen):,} strata"
+        yield f"{named + ': ' if named else ''}all {count_words(sum(seen), 'input')} of {of}"
 
 
 def grading_dict(plan: GradingPlan, status: RegenerationStatus | None) -> dict[str, Any]:
