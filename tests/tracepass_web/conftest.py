@@ -66,13 +66,13 @@ def site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
         stores.append(store)
         for _ in range(passes):
             run_pass(store, log)
-        reflexes = options.pop("reflexes", None) or heuristics()
+        reflexes = options.pop("reflexes", heuristics())
         transport = options.pop("transport", None) or LocalTransport(reflexes)
         rate = options.pop("rate", dict.fromkeys(reflexes, 0.0))
         reading = read_log(str(log))
         reading.begin()
         reading.wait(30)
-        desk = Desk(reading, Kept(store, store, ME), Guard(**options), transport, reflexes, rate=rate)
+        desk = Desk(reading, Kept(store, store, ME), Guard(**options), transport, reflexes, rate=rate, poll=0.02)
         return Site(make_app(desk), desk, log, store)
 
     yield made

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import re
 
+from traces_desk import desk_lines, write_log
+
 from evalr_tracepass.web.snapshot import key_of
 
 
@@ -132,19 +134,29 @@ def test_users_may_share_an_id(site) -> None:
 
 def test_a_log_that_is_gone_is_said_and_found_again(site) -> None:
     made = site(passes=1)
-    text = made.log.read_text()
+    text, address = made.log.read_text(), f"/c/{key_of('convo_0', 'user_0')}"
     made.log.unlink()
+    for path in (address, "/", "/?show=flagged", "/run?scope=filters"):
+        made.ask(path)
+        made.desk.reading._thread.join(10)
+        page = made.ask(path).text
+        assert "The log cannot be read" in page
+        assert "Where is my order" not in page
+    assert len(rows(made.page("/?show=flagged"))) == 6
+    assert "heuristic-negative-tone" in made.page(address)
+    made.log.write_text(text)
     made.desk.reading._looked = 0
     made.ask("/")
     made.desk.reading._thread.join(10)
-    page = made.page("/", status=503)
-    assert "The log cannot be read" in page
-    assert "Where is my order" not in page
-    made.log.write_text(text)
-    made.desk.reading._thread.join(10)
-    made.ask("/")
-    made.desk.reading._thread.join(10)
     assert len(rows(made.page("/"))) == 12
+
+
+def test_a_conversation_that_goes_on_is_read_again(site) -> None:
+    made = site()
+    lines = desk_lines(12)
+    lines[0]["turns"].append({"role": "agent", "text": "And one more thing."})
+    write_log(made.log, lines)
+    assert "And one more thing." in made.page(f"/c/{key_of('convo_0', 'user_0')}")
 
 
 def test_new_files_of_a_folder_are_seen(site, tmp_path) -> None:

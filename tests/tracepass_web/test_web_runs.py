@@ -9,8 +9,9 @@ import time
 from typing import Any
 
 import pytest
+from reflex_service import KEY, FakeReflex
 
-from evalr.tracepass import LabelScore, Prediction
+from evalr.tracepass import BatchTransport, LabelScore, LivePreview, Prediction, Signal
 from evalr_tracepass.web.snapshot import key_of
 
 TONE, LOOP = "heuristic-negative-tone", "heuristic-loop"
@@ -241,6 +242,56 @@ def test_a_pass_of_models_that_are_not_here_says_so(site) -> None:
     made.send("/passes/away/resume", {})
     page = ended(made, "/passes/away")
     assert "away" in told(page.partition('role="alert"')[2])
+
+
+def test_a_pass_of_a_service_shows_its_batch_and_what_failed_is_sent_again(site) -> None:
+    turns = ["good", "bad", "very bad", "good"]
+    lines = [
+        {"id": f"convo_{n}", "request": "r", "turns": [{"role": "person", "text": text}]}
+        for n, text in enumerate(turns)
+    ]
+    fake = FakeReflex(delay=1_000_000, fail_row=lambda text: text == "very bad")
+    made = site(lines, reflexes={}, transport=BatchTransport(fake.service()), rate=0.5)
+    own = Signal(signal_id="tone", model="tone", display_name="Tone", labels=("good", "bad"), fires_on=("bad",))
+    made.store.save_signal(made.desk.kept.account, own)
+    page = panel(made, "/run?set=1&s=tone")
+    assert "4 trace inputs 4 predictions Batch mode Estimated cost: $2.00" in told(page)
+    address = made.send("/run", {"set": "1", "s": "tone"}).headers["location"]
+    for _ in range(200):
+        page = made.page(address)
+        if "rbatch-" in page:
+            break
+        time.sleep(0.02)
+    assert re.search(r"rbatch-\S+ 0 / 4 inputs complete 0\.0%", told(page))
+    fake.delay = 0
+    said = told(ended(made, address))
+    assert "Pass complete with failed rows 3 completed 1 failed" in said
+    assert "1 failed, overloaded" in told(made.page(f"{address}/failed"))
+    fake.fail_row = lambda _: False
+    made.send(f"{address}/retry", {})
+    assert "Pass complete 2 conversations flagged" in told(ended(made, address))
+    assert fake.billed.total() == 5 - 1
+    assert KEY not in made.page(address)
+
+
+def test_a_service_that_is_away_leaves_a_pass_that_can_be_resumed(site) -> None:
+    fake = FakeReflex(key="another")
+    made = site(reflexes={}, transport=BatchTransport(fake.service(key=KEY)))
+    address = made.send("/run", {"set": "1", "s": "jailbreak", "scope": "filters"}).headers["location"]
+    page = ended(made, address)
+    assert "Pass cut short" in page
+    assert "401" in told(page) or "key" in told(page)
+    assert KEY not in page
+    fake.key = KEY
+    made.send(f"{address}/resume", {})
+    assert "Pass complete" in told(ended(made, address))
+
+
+def test_a_live_preview_says_how_little_it_sends(site) -> None:
+    made = site(reflexes={}, transport=LivePreview(FakeReflex().service()), rate=None)
+    said = told(panel(made, "/run"))
+    assert "Live preview: at most 25 conversations, 200 inputs of each transform, 1,000 predictions" in said
+    assert "Estimated cost: unknown" in said
 
 
 # Read-only

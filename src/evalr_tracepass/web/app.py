@@ -108,15 +108,11 @@ def _problem(desk: Desk, status: int, said: str, *, title: str = "That did not w
 
 
 def _read(desk: Desk) -> Snapshot | Response:
-    """The log, or the page that says that it is still being read, or cannot be."""
+    """The log, or the page that says that it is still being read."""
     desk.reading.look()
     snapshot = desk.reading.wait(PATIENCE)
     if snapshot is None:
         return HTMLResponse(desk.page("reading.html", so_far=desk.reading.so_far))
-    if desk.reading.error is not None and not desk.reading.is_running:
-        # The file may be there again.
-        desk.reading.begin()
-        return _problem(desk, 503, desk.reading.error, title="The log cannot be read")
     return snapshot
 
 
@@ -137,7 +133,9 @@ def _conversation(desk: Desk, request: Request, fields: Fields) -> Response:
     entry = snapshot.by_key.get(key)
     transcript = None if entry is None else snapshot.transcript(entry)
     if entry is not None and transcript is None:
-        desk.reading.begin()
+        snapshot = desk.reading.anew(PATIENCE) or snapshot
+        entry = snapshot.by_key.get(key)
+        transcript = None if entry is None else snapshot.transcript(entry)
     if entry is not None:
         convo_id, user = entry.convo_id, entry.user
     else:

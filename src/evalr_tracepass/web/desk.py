@@ -32,6 +32,7 @@ class Desk:
         reflexes: the classifiers that run here, by their aliases; none where a service has them.
         own: signals of a file, beside those of the store.
         rate: US dollars for one prediction, or by model.
+        poll: seconds between two questions to a service, at least.
         counts: of what passes would come to.
         runner: of the passes that are begun here.
     """
@@ -43,6 +44,7 @@ class Desk:
     reflexes: Mapping[str, Reflex]
     own: Mapping[str, Signal] = field(default_factory=dict)
     rate: float | Mapping[str, float] | None = None
+    poll: float = 2.0
     counts: Counts[Any] = field(default_factory=Counts)
     runner: Runner = field(default_factory=Runner)
 
@@ -73,4 +75,11 @@ class Desk:
 
     def page(self, template: str, **values: Any) -> str:
         """A page with what every page has."""
-        return page(template, log=self.reading.name, can_act=self.can_act, form_key=self.guard.form_key, **values)
+        return page(
+            template,
+            log=self.reading.name,
+            trouble=self.reading.error,
+            can_act=self.can_act,
+            form_key=self.guard.form_key,
+            **values,
+        )

@@ -139,10 +139,11 @@ class Guarded:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
         if scope["type"] != "http":
-            # Whatever else a browser may open, such as a web socket, is not checked here, and so not answered.
-            if scope["type"] == "lifespan":
-                await self._app(scope, receive, send)
+            await self._app(scope, receive, send)
             return
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         refusal = self._guard.refusal(scope["method"], scope["path"], headers)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from evalr.errors import EvalrError, error_words
-from evalr.inputs import Transcript
 from evalr_tracepass.sources import Source, log_sources
 from evalr_tracepass.web.snapshot import Files, Part, Snapshot, read_snapshot, signature_of
 
 LOOK_AGAIN = 3.0
-"""Seconds after which it is looked whether files have changed, at the earliest."""
+"""Seconds after which it is looked again whether many files have changed, at the earliest."""
+FEW = 50
 
 Look = Callable[[Counter[str]], Files]
 """Finds the files of a log, and counts what is none."""
@@ -61,27 +61,33 @@ class Reading:
         return self._thread is not None and self._thread.is_alive()
 
     def look(self) -> None:
-        """Read it again where a file has changed."""
-        now = time.monotonic()
-        if self.snapshot is None or self.is_running or now - self._looked < LOOK_AGAIN:
+        """Read it again where a file has changed, or could not be read."""
+        snapshot, now = self.snapshot, time.monotonic()
+        if snapshot is None or self.is_running:
+            return
+        # To look at a few files takes no time; at many, it is not done for every page.
+        if now - self._looked < (LOOK_AGAIN if self.error is not None or len(snapshot.parts) > FEW else 0.0):
             return
         self._looked = now
-        if not self.snapshot.is_there:
+        if self.error is not None or not snapshot.is_there:
             self.begin()
 
-    def transcripts(self) -> Iterator[Transcript]:
-        """Every conversation, from the files themselves."""
-        for part in self._look(Counter()).parts:
-            yield from part.source
+    def anew(self, seconds: float) -> Snapshot | None:
+        """What is read now, as far as it is there in so many seconds; else what was read before."""
+        self.begin()
+        thread = self._thread
+        if thread is not None:
+            thread.join(seconds)
+        return self.snapshot
 
     def _read(self) -> None:
         self.so_far, left_out = 0, Counter[str]()
         try:
             found = read_snapshot(self._look(left_out), progress=self._progress)
-        except (EvalrError, OSError) as error:
+        except Exception as error:  # noqa: BLE001  whatever a reader stumbles over, the page must say it
             self.error = str(error) if isinstance(error, EvalrError) else error_words(error)
-            # What is no more in the log is not shown either.
-            self.snapshot = Snapshot()
+            # What cannot be read any more is not shown either.
+            self.snapshot, self._looked = Snapshot(), time.monotonic()
             return
         found.left_out.update(left_out)
         self.error, self.snapshot, self._looked = None, found, time.monotonic()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from evalr.errors import LogError
 from evalr.inputs import Transcript
@@ -21,7 +20,7 @@ def ahead_of(
     desk: Desk, snapshot: Snapshot, entries: Sequence[Entry], made: Plan, *, patience: float | None
 ) -> Ahead | None:
     """What a plan comes to, or None while that is being counted, for whoever waits no longer."""
-    key = (id(snapshot), made.scope, tuple(entry.key for entry in entries), tuple(map(str, made.groups)))
+    key = (snapshot.number, made.scope, tuple(entry.key for entry in entries), tuple(map(str, made.groups)))
     return desk.counts.ask(key, lambda: look_ahead(desk, snapshot, entries, made), patience=patience)
 
 
@@ -49,10 +48,15 @@ def retry(desk: Desk, found: Pass) -> None:
     desk.runner.start(found.id, lambda job: _passes(desk, job).retry_sync(found.id, _transcripts(desk, found)))
 
 
-def _passes(desk: Desk, job: Job, **options: Any) -> Passes:
+def _passes(desk: Desk, job: Job) -> Passes:
     kept = desk.kept
     return Passes(
-        kept.account, kept.store, desk.transport, results=kept.results_store, progress=job.progress, **options
+        kept.account,
+        kept.store,
+        desk.transport,
+        results=kept.results_store,
+        progress=job.progress,
+        poll=desk.poll,
     )
 
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -101,6 +102,8 @@ class Snapshot:
         folders: those that they are in, and what these were like.
         entries: its conversations, the latest first.
         left_out: what is not among them, by reason.
+        has_tokens: whether any of them says how many tokens it took.
+        number: tells it from every other of the process.
     """
 
     parts: list[Part] = field(default_factory=list)
@@ -111,6 +114,7 @@ class Snapshot:
     held: dict[str, bytes] = field(default_factory=dict, repr=False)
     said: dict[str, bytes] = field(default_factory=dict, repr=False)
     has_tokens: bool = False
+    number: int = field(default_factory=count().__next__)
     _found: dict[str, list[Entry]] = field(default_factory=dict, repr=False)
 
     @property
@@ -228,13 +232,13 @@ def signature_of(path: Path) -> Signature | None:
 
 def tokens_of(metadata: dict[str, Any], name: str) -> int | None:
     """A turn's tokens of a kind, where its log says."""
-    count = metadata.get(name)
-    return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
+    found = metadata.get(name)
+    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
 
 
 def _entry(key: str, trace: Trace, transcript: Transcript, file: int, place: int) -> Entry:
     read, written = (
-        [count for turn in transcript.turns if (count := tokens_of(turn.metadata, name)) is not None]
+        [spent for turn in transcript.turns if (spent := tokens_of(turn.metadata, name)) is not None]
         for name in ("input_tokens", "output_tokens")
     )
     said = (step.text for step in trace.steps if step.text.strip() and not step.hidden)
