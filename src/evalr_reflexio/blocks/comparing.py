@@ -53,7 +53,7 @@ def _row(name: str, lift: Lift, impact: Impact, *, few: bool) -> tuple[str | Cel
         *(arm_cell(each) for _, each in both),
         Cell("no estimate" if shown.value is None else value_words(shown.value, shown.unit), of, how),
         interval_words(shown.low, shown.high, shown.unit),
-        "" if p is None else Cell(p_words(p).removeprefix("p = "), f"two-sided, of no difference, by {lift.test}"),
+        "" if p is None else Cell(p_words(p).removeprefix("p ").removeprefix("= "), f"two-sided, by {lift.test}"),
         "" if relative.value is None else Cell(number_cell(relative), of, method_sentence(relative)),
         " · ".join(notes),
     )
