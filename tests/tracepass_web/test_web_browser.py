@@ -162,7 +162,9 @@ def test_a_pass_is_run_by_clicking_and_a_chip_leads_to_its_turn(opened: Opened) 
     assert page.locator("#picked").inner_text() == "2 selected"
     page.get_by_role("button", name="Run selected").click()
     assert page.get_by_role("radio", name="Selected (2)").is_checked()
+    page.get_by_text("Estimated cost").wait_for()
     page.get_by_role("checkbox", name="Repeated steps").uncheck()
+    assert "Changed since: update the estimate." in page.locator("#estimate").inner_text()
     page.get_by_role("button", name="Update estimate").click()
     page.get_by_text("Estimated cost").wait_for()
     assert "already have labels" in page.locator("#estimate").inner_text()
@@ -229,10 +231,10 @@ def test_progress_is_shown_as_it_comes(opened: Opened) -> None:
 
 
 def test_nothing_of_a_log_runs_or_is_fetched(opened: Opened) -> None:
-    page = opened("/?q=worst+useless+annoyed")
+    page = opened("/?q=worst+useless+annoyed", width=390)
     hostile = [key_of(each["id"], each["user"]) for each in hostile_lines()]
     assert page.locator("tbody tr").count() == len(hostile)
-    paths = [f"/c/{key}" for key in hostile[:8]]
+    paths = [f"/c/{key}" for key in hostile[::3]]
     paths.append("/run?preview=1&set=1&s=heuristic-negative-tone&" + "&".join(f"c={key}" for key in hostile))
     paths += [f"/?q={attack}" for attack in ("<script>alert(1)</script>", '"><svg onload=alert(3)>')]
     for path in paths:
@@ -240,9 +242,10 @@ def test_nothing_of_a_log_runs_or_is_fetched(opened: Opened) -> None:
         for summary in page.locator("summary:visible").all()[:12]:
             summary.click()
         assert page.evaluate(ACTIVE) == [1, 0, 0]
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
         assert page.evaluate("[...document.forms].every(each => new URL(each.action).origin === location.origin)")
         assert not HIDDEN.search(page.content()), path
-    page.goto(paths[5])
+    page.goto(f"/c/{hostile[5]}")
     assert "{{ 7*7 }}" in page.inner_text("main")
     assert page.noted == []
 

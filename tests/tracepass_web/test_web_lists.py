@@ -61,7 +61,7 @@ def test_a_conversation_has_its_chips_at_its_turns_and_a_rail(site) -> None:
     page = made.page(address)
     turn = page.partition('id="turn-6"')[2].partition("</article>")[0]
     assert "negative</bdi> 67%" in turn
-    rail = page.partition('<aside class="rail">')[2].partition("</aside>")[0]
+    rail = page.partition('<aside class="rail"')[2].partition("</aside>")[0]
     assert "heuristic-negative-tone</bdi> 0.67" in rail
     assert f'href="{address}#turn-6"' in rail
     assert made.ask(f"{address}?to=heuristic-negative-tone").headers["location"] == f"{address}#turn-6"
@@ -103,6 +103,16 @@ def test_long_conversations_and_lists_come_in_pages(site) -> None:
     assert made.page("/?page=99") == made.page("/?page=3")
     for page in ("0", "-1", "x", "1e9", "٣", "99999999999"):
         assert len(rows(made.page(f"/?page={page}"))) in (50, 20)
+
+
+def test_ten_thousand_conversations_come_fifty_at_a_time(site) -> None:
+    turns = [{"role": "person", "text": "Where is my order?"}]
+    made = site([{"id": f"convo_{n}", "request": "r", "turns": turns} for n in range(10_000)])
+    for path in ("/", "/?page=200", "/?q=where+is"):
+        page = made.page(path)
+        assert len(rows(page)) == 50
+        assert "of 10,000 conversations" in page
+        assert len(page) < 60_000
 
 
 def test_a_turn_beyond_the_first_page_is_found(site) -> None:

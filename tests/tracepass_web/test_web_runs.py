@@ -108,9 +108,14 @@ def test_an_estimate_is_of_the_scope(site, query: str, conversations: int) -> No
     ],
 )
 def test_what_cannot_be_run_is_said(site, query: str, refusal: str) -> None:
-    page = site().page(f"/run?{query}", status=422)
+    made = site()
+    page = made.page(f"/run?{query}", status=422)
     assert refusal in told(page)
-    assert re.search(r'<button class="primary" disabled', page)
+    fields: dict[str, list[str]] = {}
+    for name, _, value in (part.partition("=") for part in query.split("&")):
+        fields.setdefault(name, []).append(value)
+    assert refusal in told(made.send("/run", fields, status=422).text)
+    assert made.store.passes(made.desk.kept.account) == []
 
 
 def test_a_signal_can_read_something_else_and_what_it_reads_is_shown(site) -> None:

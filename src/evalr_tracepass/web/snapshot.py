@@ -142,10 +142,11 @@ class Snapshot:
         wanted: dict[int, dict[str, Entry]] = {}
         for entry in entries:
             wanted.setdefault(entry.file, {})[entry.key] = entry
+        # In the log's order, in which a pass that is resumed finds the same rows again.
         for file, of in sorted(wanted.items()):
             part = self.parts[file]
             if part.is_there and all(key in self.held for key in of):
-                yield from (_unpacked(self.held[key]) for key in of)
+                yield from (_unpacked(self.held[each.key]) for each in sorted(of.values(), key=_place))
                 continue
             for transcript in part.source:
                 if of.pop(key_of(transcript.id or "", transcript.user or ""), None) is not None:
@@ -264,6 +265,10 @@ def _said_in(trace: Trace) -> str:
 def _unpacked(packed: bytes) -> Transcript:
     found: Transcript = pickle.loads(zlib.decompress(packed))  # of this process's own memory
     return found
+
+
+def _place(entry: Entry) -> int:
+    return entry.place
 
 
 def _began(entry: Entry) -> float:

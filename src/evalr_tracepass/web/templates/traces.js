@@ -23,6 +23,14 @@
   const cancel = document.getElementById("cancel");
   if (cancel) document.addEventListener("keydown", (event) => event.key === "Escape" && cancel.click());
 
+  // An estimate is of what the panel was set to when it was counted.
+  document.getElementById("run")?.addEventListener("change", () => {
+    const said = document.querySelector("#estimate [data-changed]");
+    if (!said) return;
+    said.textContent = said.dataset.changed;
+    document.querySelector("#estimate .sum").classList.add("old");
+  });
+
   // A part of the page that will look otherwise in a moment is asked for again, and put in place of what was there.
   const poll = (part) => {
     const every = Number(part.dataset.poll);
