@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
@@ -324,6 +324,37 @@ def test_a_page_alone_has_what_a_screen_does_not(found: Report, log: Path) -> No
     alone = {"request_sources"}
     assert {each.name for each in found.further} - {each.name for each in screen.further} == alone
     assert found.text() == screen.text()
+
+
+def unjudged(writer: Writer) -> None:
+    request = writer.request("r1", "u1", "s1")
+    writer.turn(request, BEGIN, "User", "hello")
+    answer = writer.turn(request, BEGIN, "Agent", "a", shadow_content="b", retrieved_learnings="[]")
+    writer.shadow(answer, "s1", judge_prompt_version="v1.1.0")
+    writer.connection.execute("DELETE FROM shadow_comparison_verdicts")
+
+
+@pytest.mark.parametrize(
+    ("written", "shown", "said"),
+    [
+        (lambda writer: writer.session("s1"), ["trend", "recent", "health"], "no session of the period has a verdict"),
+        (unjudged, ["trend", "shadow", "recent", "health"], "no answer with a shadow has a verdict that counts"),
+        (lambda writer: writer.outcome("gone"), ["trend", "recent", "health"], "all verdicts are of one day"),
+    ],
+)
+def test_what_the_log_does_not_say_is_said_to_be_missing(
+    tmp_path: Path, written: Callable[[Writer], object], shown: list[str], said: str
+) -> None:
+    writer = Writer(tmp_path / "reflexio.db")
+    written(writer)
+    found = asked(writer.done())
+    assert [each.name for each in found.further] == shown
+    assert not [block for each in found.further for block in each.blocks if isinstance(block, Cards)]
+    assert said in own_page(found)
+    missing = texts(blocks(found, "health")[-1])
+    assert "no session has an arm" in missing
+    assert ("no answer in the log has a shadow answer" in missing) is ("shadow" not in shown)
+    assert "which learnings it was given" in missing
 
 
 # Hostile texts

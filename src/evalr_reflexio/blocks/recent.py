@@ -29,8 +29,10 @@ def trend_blocks(impact: Impact) -> Iterator[Block]:
             footnote=f"Judged sessions by the {trend.by} (UTC) that they began on; the n of each point is above it. "
             f"{account_words(impact.success).partition('. ')[2]}",
         )
-    else:
+    elif impact.success.n:
         yield Notice(text=f"all verdicts are of one {trend.by}, so there is no trend to draw")
+    else:
+        yield Notice(text="no session of the period has a verdict: evalr judge has them judged")
     yield Numbers(
         title="all sessions",
         rows=tuple((titled(name, impact), each) for name, each in impact.everyone.measures.items()),

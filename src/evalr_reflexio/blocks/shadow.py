@@ -10,10 +10,18 @@ from evalr.logs.further import figure
 from evalr.quoting import quoted
 from evalr_reflexio.answers.shadows import Compared, ShadowAnswer
 from evalr_reflexio.blocks.beside import AnswerTexts, Beside, Key
-from evalr_reflexio.blocks.words import account_words, arm_words, chart_width, excerpt, moment, of_user, shortened
+from evalr_reflexio.blocks.words import (
+    account_words,
+    arm_words,
+    chart_width,
+    counts_words,
+    excerpt,
+    moment,
+    of_user,
+    shortened,
+)
 from evalr_reflexio.stored import CONTROLS
 
-ALL = "without a prompt version"
 _WITH, _WITHOUT = "with Reflexio", "without Reflexio"
 _ENDED = {"win": "with Reflexio won", "tie": "tie", "loss": "with Reflexio lost"}
 _GONE = "its text is no longer in the log"
@@ -42,6 +50,10 @@ def shadow_blocks(shadow: ShadowAnswer, beside: Beside) -> Iterator[Block]:
     """The section on two answers to one message."""
     yield Tiles(tiles=(wins_tile(shadow),))
     yield from _assumed(shadow)
+    if not shadow.wins.n:
+        text = "no answer with a shadow has a verdict that counts: evalr judge has them judged"
+        yield Notice(text=text + _aside(shadow))
+        return
     arms = shadow.arms if len(shadow.arms) > 1 else {}
     yield Numbers(
         title="wins, ties and losses",
@@ -92,9 +104,12 @@ def _below(shadow: ShadowAnswer) -> str:
     words = [f"won by far {shadow.by_far['wins']:,}, lost by far {shadow.by_far['losses']:,}"]
     if shadow.test.p is not None:
         words.append(f"{p_words(shadow.test.p)}, were wins and losses as frequent")
-    if shadow.left_out:
-        words.append("left out: " + ", ".join(f"{count:,} {why}" for why, count in shadow.left_out.items()))
-    return " · ".join(words)
+    return " · ".join(words) + _aside(shadow)
+
+
+def _aside(shadow: ShadowAnswer) -> str:
+    """What was left out."""
+    return f" · left out: {counts_words(shadow.left_out)}" if shadow.left_out else ""
 
 
 def _cards(compared: Iterable[Compared], texts: Mapping[Key, AnswerTexts]) -> Iterator[Card]:
