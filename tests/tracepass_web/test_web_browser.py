@@ -173,6 +173,9 @@ def test_a_pass_is_run_by_clicking_and_a_chip_leads_to_its_turn(opened: Opened) 
     dialog = page.get_by_role("alertdialog")
     assert "2 of 2 selected conversations already have labels." in dialog.inner_text()
     assert page.evaluate("document.activeElement.textContent") == "Run only new"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('header, .beside')") is None
     page.keyboard.press("Escape")
     assert not dialog.is_visible()
     assert page.get_by_role("radio", name="Selected (2)").is_checked()

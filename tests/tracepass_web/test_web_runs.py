@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from reflex_service import KEY, FakeReflex
 
-from evalr.tracepass import BatchTransport, LabelScore, LivePreview, Prediction, Signal
+from evalr.tracepass import BatchTransport, LabelScore, LivePreview, Prediction, Preset, Signal
 from evalr_tracepass.web.snapshot import key_of
 
 TONE, LOOP = "heuristic-negative-tone", "heuristic-loop"
@@ -125,6 +125,16 @@ def test_a_signal_can_read_something_else_and_what_it_reads_is_shown(site) -> No
     assert "Full conversation:" in said
     assert "Full trace: can be expensive; may exceed context window; not appropriate for per-turn labeling" in said
     assert '<option value="full_conversation" selected>' in page
+
+
+def test_a_preset_ticks_its_signals(site) -> None:
+    made = site()
+    made.store.save_preset(made.desk.kept.account, Preset(name="Mood & loops", signals=(TONE, LOOP)))
+    page = panel(made, f"/run?c={key(0)}")
+    link = html.unescape(re.search(r'href="([^"]+)"><bdi>Mood &amp; loops', page)[1])
+    page = panel(made, link)
+    assert re.findall(r'name="s" value="([^"]+)" checked', page) == [LOOP, TONE]
+    assert "Selected (1)" in told(page)
 
 
 # Running

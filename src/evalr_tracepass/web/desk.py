@@ -8,6 +8,7 @@ from typing import Any
 
 from evalr_tracepass.catalogue import HEURISTIC_SIGNALS, SIGNALS, Available, availability
 from evalr_tracepass.records import InputKind, Pass, Reflex
+from evalr_tracepass.signal_files import Preset
 from evalr_tracepass.signals import Signal
 from evalr_tracepass.transports.transport import Transport
 from evalr_tracepass.web.guard import Guard
@@ -31,6 +32,7 @@ class Desk:
         transport: how texts come to classifiers.
         reflexes: the classifiers that run here, by their aliases; none where a service has them.
         own: signals of a file, beside those of the store.
+        own_presets: presets of a file, beside those of the store.
         rate: US dollars for one prediction, or by model.
         poll: seconds between two questions to a service, at least.
         counts: of what passes would come to.
@@ -43,6 +45,7 @@ class Desk:
     transport: Transport
     reflexes: Mapping[str, Reflex]
     own: Mapping[str, Signal] = field(default_factory=dict)
+    own_presets: Mapping[str, Preset] = field(default_factory=dict)
     rate: float | Mapping[str, float] | None = None
     poll: float = 2.0
     counts: Counts[Any] = field(default_factory=Counts)
@@ -56,6 +59,10 @@ class Desk:
     def signals(self) -> dict[str, Signal]:
         """Every signal that there is, by its id: those that come with it before one's own."""
         return {**SIGNALS, **self.own, **self.kept.store.signals(self.kept.account)}
+
+    def presets(self) -> dict[str, Preset]:
+        """Signals that are run together, by the names that one gave them."""
+        return {**self.own_presets, **self.kept.store.presets(self.kept.account)}
 
     def available(self, known: Mapping[str, Signal]) -> list[Available]:
         """Which of them can run here, and why others cannot."""

@@ -12,6 +12,7 @@ from evalr.quoting import safe_text
 from evalr_tracepass.catalogue import SIGNALS, heuristics
 from evalr_tracepass.passes import Passes
 from evalr_tracepass.records import Account, Reflex
+from evalr_tracepass.signal_files import Preset
 from evalr_tracepass.signals import Signal
 from evalr_tracepass.sources import Source
 from evalr_tracepass.stores.store import PassStore, ResultStore
@@ -45,6 +46,7 @@ def traces_page(
     reflexes: Mapping[str, Reflex] | None = None,
     transport: Transport | None = None,
     signals: Iterable[Signal] = (),
+    presets: Iterable[Preset] = (),
     rate: float | Mapping[str, float] | None = None,
     kind: str | None = None,
     strict: bool = False,
@@ -66,6 +68,7 @@ def traces_page(
         reflexes: the classifiers that run here, by their aliases; by default the heuristics, none with a transport.
         transport: how texts come to classifiers; by default to those that run here.
         signals: of one's own, beside those that the store keeps.
+        presets: signals that are run together, beside those that the store keeps.
         rate: US dollars for one prediction, or by model.
         kind: the reader of the log, where it should not be found by looking.
         strict: stop at the first record that cannot be used.
@@ -104,6 +107,7 @@ def traces_page(
             to,
             here,
             own,
+            {each.name: each for each in presets},
             rate,
         )
     )

@@ -257,6 +257,10 @@ def panel_values(
     parts = () if ahead is None else ahead.estimate.transforms
     return {
         "ordered": ordered,
+        "presets": [
+            (name, address("/run", ordered.fields(signals=preset.signals, overrides=())))
+            for name, preset in sorted(desk.presets().items())
+        ],
         "built_in": built_in,
         "rules": rules,
         "custom": custom,

@@ -88,6 +88,7 @@ def serve(
                 transport=transport,
                 reflexes=reflexes,
                 signals=things.signals.values(),
+                presets=things.presets.values(),
                 rate=prices if rate is None and reflexes else rate,
                 kind=reading.kind,
                 strict=reading.strict,
