@@ -15,6 +15,11 @@ NO_SOURCE = "(none)"
 
 CITED, SUPPLIED = "cited", "supplied only"
 
+NO_SIDE_EXCHANGE = "answer with a shadow in a session without an arm"
+NO_MESSAGE = "answer with a shadow, and no message before it"
+GONE = "learning whose text is gone"
+"""Why what happened in a session is left out of what can be judged."""
+
 
 def attributes_of(record: SessionRecord) -> dict[str, str | list[str]]:
     """What a session and all that is about it can be grouped by, from its first request."""

@@ -10,9 +10,15 @@ from typing import ClassVar
 from pydantic import Field
 
 from evalr.input_fields import Name
-from evalr.inputs import Exchange, Input, LearningUse, Transcript, Turn
+from evalr.inputs import Exchange, Input, LearningUse, Side, Transcript, Turn
+from evalr.logs.log import Log
+from evalr.quoting import quoted
 from evalr_reflexio.arms import Arms
+from evalr_reflexio.controls import controls_of
 from evalr_reflexio.conversations import (
+    GONE,
+    NO_MESSAGE,
+    NO_SIDE_EXCHANGE,
     exchanges_of,
     learning_uses_of,
     references_in,
@@ -60,18 +66,30 @@ class Conversation(Input):
 
 
 def conversations(
-    store: Store, records: Iterable[SessionRecord], *, arms: Arms | None = None, shadow: Served = "served"
+    store: Store, records: Iterable[SessionRecord], account: Log, *, arms: Arms | None = None, shadow: Served = "served"
 ) -> Iterator[Conversation]:
-    """What there is to judge, session by session; those of which verdicts alone are left are left out."""
+    """What there is to judge, session by session; those of which verdicts alone are left are left out.
+
+    Args:
+        store: the log.
+        records: its sessions.
+        account: takes count of answers and learnings in them that nobody can judge.
+        arms: what puts sessions into arms, or None.
+        shadow: which of two answers had Reflexio.
+    """
+    controls = controls_of(arms, shadow)
     remaining = (record for record in records if record.requests)
     while batch := list(islice(remaining, _BATCH)):
         texts = store.learning_texts(references_in(batch))
         for record in batch:
             arm = None if arms is None else arms.read(record).arm
-            side = treatment_side(shadow, arm)
             transcript = transcript_of(record, arm=arm) if record.interactions else None
             turns = [] if transcript is None else transcript.turns
             uses = list(learning_uses_of(record, texts, turns=turns, arm=arm))
+            gone = [each for each in uses if isinstance(each, Reference)]
+            account.records += len(gone)
+            for each in gone:
+                account.leave_out(GONE, f"{each.kind} {quoted(each.id)}")
             first = record.requests[0]
             yield made(
                 Conversation,
@@ -81,15 +99,21 @@ def conversations(
                     "read_at": None,
                     "weight": None,
                     "transcript": transcript,
-                    "exchanges": [
-                        each
-                        for each in exchanges_of(record, treatment=side or "served", arm=arm)
-                        if each.message and side is not None
-                    ],
+                    "exchanges": list(_exchanges(record, arm, treatment_side(shadow, arm, controls), account)),
                     "learnings": [each for each in uses if not isinstance(each, Reference)],
-                    "gone": sum(isinstance(each, Reference) for each in uses),
+                    "gone": len(gone),
                     "request_source": first.source,
                     "evaluation_only": first.evaluation_only,
                     **shared_fields(record, arm),
                 },
             )
+
+
+def _exchanges(record: SessionRecord, arm: str | None, side: Side | None, account: Log) -> Iterator[Exchange]:
+    """The exchanges of a session that can be judged; the others are left out by why they cannot."""
+    for each in exchanges_of(record, treatment=side or "served", arm=arm):
+        if side is not None and each.message:
+            yield each
+        else:
+            account.records += 1
+            account.leave_out(NO_MESSAGE if side else NO_SIDE_EXCHANGE, f"interaction {each.id}")

@@ -37,6 +37,7 @@ from evalr.runs import (
 )
 from evalr_reflexio.arms import Arms, arms_of
 from evalr_reflexio.config import Config
+from evalr_reflexio.controls import controls_of
 from evalr_reflexio.conversing import Conversation, conversations
 from evalr_reflexio.gates import LEARNING, OUTCOME, SHADOW, families, gate, why_not
 from evalr_reflexio.pinning import pinned_to
@@ -159,7 +160,7 @@ class LogGrading:
         with open_store(self.path) as store:
             account = store.account()
             self._accounts[:] = [account]
-            yield from conversations(store, store.sessions(account), arms=self.arms, shadow=self.shadow)
+            yield from conversations(store, store.sessions(account), account, arms=self.arms, shadow=self.shadow)
 
     def quiet(self, *, now: Now = utc_now, ready: Readiness | None = None) -> Iterator[Conversation]:
         """The sessions in which nothing has happened for a while: ten minutes, unless `ready` says otherwise."""
@@ -196,7 +197,7 @@ class LogGrading:
             records = store.sessions_of_id(session, account)
             if user is not None:
                 records = [record for record in records if record.user == user]
-            found = list(conversations(store, records, arms=self.arms, shadow=self.shadow))
+            found = list(conversations(store, records, account, arms=self.arms, shadow=self.shadow))
         if not found:
             of = "" if user is None else f" of user {quoted(user)}"
             raise InputError(f"{self.path} has no session {quoted(session)}{of}")
@@ -452,8 +453,7 @@ def grading_of(
     with open_store(path) as store:
         known = config_for(store, config)
         found = arms_of(arms, config=known, store=store, registry=registry) if isinstance(arms, str) else arms
-    if shadow == "arm" and found is None:
-        raise InputError("shadow='arm' needs arms, such as arms='tag', which say whose served answer had Reflexio")
+    controls_of(found, shadow)  # which refuses what makes no sense
     if success_definition is not None:
         known = replace(known, grades_success=True, success_definition=success_definition)
     return LogGrading(path=os.fspath(path), config=known, arms=found, shadow=shadow, compat=compat)

@@ -45,6 +45,9 @@ from evalr_reflexio.compat import compat_figures, own_section
 from evalr_reflexio.config import Config
 from evalr_reflexio.controls import controls_of
 from evalr_reflexio.conversations import (
+    GONE,
+    NO_MESSAGE,
+    NO_SIDE_EXCHANGE,
     exchanges_of,
     learning_uses_of,
     references_in,
@@ -79,10 +82,7 @@ Compat = Literal["reflexio"]
 DUPLICATE = "duplicate verdict"
 OTHER_PROMPT = "shadow verdict of another prompt version"
 NO_SIDE = "shadow verdict of a session without an arm"
-NO_SIDE_EXCHANGE = "answer with a shadow in a session without an arm"
 NO_ANSWER = "learning verdict that names no answer"
-NO_MESSAGE = "answer with a shadow, and no message before it"
-GONE = "learning whose text is gone"
 NOTHING_SAID = "session without interactions"
 ALL_PROMPTS = "all"
 SOUND = frozenset((DUPLICATE, OTHER_PROMPT, NO_SIDE, NO_SIDE_EXCHANGE, NO_ANSWER, NO_MESSAGE, GONE, NOTHING_SAID))

@@ -432,6 +432,42 @@ def test_where_only_the_arm_says_which_answer_had_reflexio_exchanges_without_one
     assert set(sides) == {("treatment", "served"), ("holdout", "shadow")}
 
 
+def test_a_control_by_another_spelling_is_the_control_of_judges_as_it_is_of_reports(newest_log: Path) -> None:
+    split = "request-source:Reflexio=prod_with_reflexio;Control=prod_without_reflexio"
+    given = [each for each in reader.open(newest_log, arms=split, shadow="arm") if isinstance(each, Exchange)]
+    reported = {(each.arm, each.treatment) for each in given}
+    grading = grading_of(newest_log, arms=split, shadow="arm")
+    judged = {(given.arm, each.treatment) for given in grading.conversations() for each in given.exchanges}
+    assert judged == reported == {("Reflexio", "served"), ("Control", "shadow")}
+
+
+def test_where_no_set_is_the_control_nobody_knows_whose_answers_had_reflexio(newest_log: Path) -> None:
+    with pytest.raises(InputError, match="needs a set of request sources labelled control"):
+        grading_of(newest_log, arms="request-source:a=prod_with_reflexio;b=prod_without_reflexio", shadow="arm")
+
+
+def test_answers_and_learnings_that_nobody_can_judge_are_counted(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "reflexio_my-org.db")
+    known, gone = ({"kind": "profile", "learning_id": name} for name in ("p1", "p2"))
+    request = writer.request("r1", "u1", "s1")
+    first = writer.turn(request, BEGIN, "Agent", "Hello.", shadow_content="Hi.")
+    writer.turn(request, BEGIN, "User", "please")
+    writer.turn(
+        request, BEGIN, "Agent", "done", shadow_content="no", retrieved_learnings=json.dumps([known, gone])
+    )  # fmt: skip
+    writer.connection.execute("CREATE TABLE profiles (profile_id TEXT, content TEXT)")
+    writer.connection.execute("INSERT INTO profiles VALUES ('p1', 'likes short answers')")
+    grading = grading_of(writer.done(), config=GRADED)
+    for conversation in (grading.find("s1"), *grading.conversations()):
+        assert (len(conversation.exchanges), len(conversation.learnings), conversation.gone) == (1, 1, 1)
+        assert grading.account is not None
+        assert dict(grading.account.left_out.counts) == {
+            "answer with a shadow, and no message before it": 1,
+            "learning whose text is gone": 1,
+        }
+        assert str(first) in str(grading.account.left_out)
+
+
 def test_tags_of_an_older_release_are_arms(tagged_log: Path) -> None:
     grading = grading_of(tagged_log, arms="tag")
     assert {given.arm for given in grading.conversations()} == {"treatment", "control", None}
