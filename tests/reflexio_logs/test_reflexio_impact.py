@@ -335,6 +335,36 @@ def test_a_period_takes_in_what_began_in_it(newest_log: Path) -> None:
     assert found.shadow.wins == shadow_wins.estimate(within)
 
 
+def test_what_is_judged_is_never_more_than_what_could_be(writer: Writer) -> None:
+    """An answer counts by when it was given, whether or not its session began in the period, and if it is there."""
+    given = json.dumps([{"kind": "profile", "learning_id": "p1"}])
+    late = BEGIN + timedelta(days=1)
+    for session, user in (("s1", "u1"), ("s2", "u2")):
+        writer.session(session, user)
+        answer = writer.turn(f"r-{user}-{session}", late, "Agent", shadow_content="other", retrieved_learnings=given)
+        writer.shadow(answer, session, late)
+        writer.shadow(answer, session, late, judge_prompt_version="v1.0.0")
+        at = int(late.timestamp())
+        for learning in ("p1", "never given"):
+            writer.add("retrieved_learning_evaluation", user_id=user, session_id=session, kind="profile", created_at=at,
+                       learning_id=learning, interaction_id=answer, interaction_created_at=at,
+                       impact="positive")  # fmt: skip
+    writer.shadow(999, "s1", late)  # its answer is gone
+    path = writer.done()
+    for since, until, answers in ((None, None, 2), (late, None, 2), (None, late, 0)):
+        found = impact(path, since=since, until=until, shadow_version="v1.1.0", now=NOW)
+        health = found.health
+        assert (health.shadow_judged, health.answers_with_shadow) == (answers, answers)
+        assert (health.learnings_judged, health.learnings_attached) == (answers, answers)
+        if answers:
+            assert found.shadow is not None
+            assert found.learnings is not None
+            assert (found.shadow.wins.n, found.shadow.left_out) == (3, {"of another prompt version": 2})
+            assert found.learnings.verdicts.helped.n == 4
+        else:
+            assert found.shadow is None
+
+
 def test_what_comes_after_the_reading_time_does_not_exist_yet(newest_log: Path) -> None:
     now = datetime(2026, 11, 12, tzinfo=UTC)
     found = impact(newest_log, now=now)

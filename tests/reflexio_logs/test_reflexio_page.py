@@ -178,7 +178,7 @@ def test_the_tile_of_turns_has_wins_ties_losses_and_a_spark(found: Report) -> No
     (section,) = [each for each in found.further if each.name == "shadow"]
     counts = section.data["wins"]["counts"]
     assert turns.lines[0] == f"{counts['wins']} wins · {counts['ties']} ties · {counts['losses']} losses"
-    assert turns.lines[1] == "n=80 judged of 80 answers with a shadow"
+    assert turns.lines[1] == "n=80 · 80 of 80 answers with a shadow judged"
     assert len([each for each in turns.spark if each is not None]) > 10
     assert "a tie is not won" in str(turns.footnote)
 

@@ -83,6 +83,8 @@ class Gathering:
             for turn in record.interactions:
                 if turn.shadow_content and turn.role == "agent":
                     self._see_shadow(turn.at)
+                if turn.learnings:
+                    self._see_given(turn)
         turns: dict[int, InteractionRow] = {}
         if record.shadow_verdicts or record.learning_verdicts:
             turns = {turn.interaction_id: turn for turn in record.interactions}
@@ -157,9 +159,8 @@ class Gathering:
         if said.given or said.cited:
             given: set[Reference] = set()
             for turn in said.given:
-                attached = turn.learnings or ()
-                self.learnings.give(attached, turn.citations or ())
-                given.update(attached)
+                self._see_given(turn)
+                given.update(turn.learnings or ())
             cited = set().union(*said.cited)
             self.learnings.end(given, cited, success, user, could_be_given=self.could_be_given(arm))
 
@@ -167,6 +168,11 @@ class Gathering:
         """Count an answer with another one beside it, by when it was given."""
         if self.asked.takes_in(at):
             self.shadows.with_shadow += 1
+
+    def _see_given(self, turn: InteractionRow) -> None:
+        """Count the learnings that an answer was given, by when it was: verdicts on them count by that time, too."""
+        if self.asked.takes_in(turn.at):
+            self.learnings.give(turn.learnings or (), turn.citations or ())
 
     def _count_arm(self, record: SessionRecord, reading: ArmReading, arms: Arms, user: int) -> None:
         self.arm_counts.see(reading)

@@ -428,7 +428,7 @@ def _notes(arms: Arms, gathering: Gathering) -> tuple[str, ...]:
 
 def _shadow(gathering: Gathering) -> ShadowAnswer | None:
     sums = gathering.shadows
-    if not sums.judged and not sums.with_shadow and not sums.left_out:
+    if not sums.arms and not sums.with_shadow and not sums.left_out:
         return None
     return sums.answer(gathering.asked, has_arms=gathering.arms is not None)
 

@@ -355,7 +355,7 @@ class LearningSums:
             turn = turns.get(interaction)
             use = _use(None if turn is None else cited_of(turn, learning))
             by_response.setdefault(interaction, []).append((row, use))
-            self.judged += 1
+            self.judged += turn is not None and learning in (turn.learnings or ())
             diagnosis = diagnosis_of(row) if row.impact == "negative" else None
             self.learnings[learning].count(row, diagnosis)
             if diagnosis is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from evalr_reflexio.answers.asked import Asked, Bucket, day_of
 from evalr_reflexio.answers.buckets import in_order, name_of_bucket
 from evalr_reflexio.answers.feeding import BY_ARM, ByUser, alone, contest_entry, pooled, tally_of
 from evalr_reflexio.answers.newest import Newest
+from evalr_reflexio.conversations import is_exchange
 from evalr_reflexio.rows import InteractionRow, SessionRecord, ShadowRow
 from evalr_reflexio.stored import SHADOW_JUDGE, treatment_side
 
@@ -155,8 +156,8 @@ class ShadowSums:
 
     def see(self, record: SessionRecord, turns: Mapping[int, InteractionRow], arm: str | None, asked: Asked) -> None:
         """Count the verdicts of one session."""
-        rows = list(self._of_version(record.shadow_verdicts))
-        last = {row.interaction: row.verdict_id for row in rows}
+        rows = record.shadow_verdicts
+        last = {row.interaction: row.verdict_id for row in rows if self._is_of_version(row)}
         cluster = self.numbering.number(record.user or (record.session,))
         side = treatment_side(asked.shadow, arm, self._controls)
         for row in rows:
@@ -164,19 +165,18 @@ class ShadowSums:
             at = row.at if turn is None else turn.at
             if not asked.takes_in(at):
                 continue
-            if row.interaction is not None and last[row.interaction] != row.verdict_id:
+            if not self._is_of_version(row):
+                self.left_out[OTHER_VERSION] += 1
+            elif row.interaction is not None and last[row.interaction] != row.verdict_id:
                 self.left_out[EARLIER] += 1
             elif side is None:
                 self.left_out[NO_ARM] += 1
             else:
+                self.judged += turn is not None and is_exchange(turn)
                 self._count(row, side, at, arm, record, cluster)
 
-    def _of_version(self, rows: list[ShadowRow]) -> Iterator[ShadowRow]:
-        for row in rows:
-            if self._version is None or row.prompt_version == self._version:
-                yield row
-            else:
-                self.left_out[OTHER_VERSION] += 1
+    def _is_of_version(self, row: ShadowRow) -> bool:
+        return self._version is None or row.prompt_version == self._version
 
     def _count(
         self, row: ShadowRow, side: Side, at: datetime, arm: str | None, record: SessionRecord, cluster: int
@@ -184,7 +184,6 @@ class ShadowSums:
         winner = row.winner
         ending = TIE if winner == "tie" else WIN if winner == side else LOSS
         position = FIRST if row.served_first == (side == "served") else SECOND
-        self.judged += 1
         sums = self.arms.get(arm)
         if sums is None:
             sums = self.arms[arm] = ByUser(len(_COLUMNS))

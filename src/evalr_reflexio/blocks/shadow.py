@@ -37,7 +37,7 @@ def wins_tile(shadow: ShadowAnswer) -> Tile:
         interval=interval_words(wins.low, wins.high, wins.unit),
         lines=(
             f"{counts['wins']:,} wins · {counts['ties']:,} ties · {counts['losses']:,} losses",
-            f"n={wins.n:,} judged of {count_words(shadow.with_shadow, 'answer')} with a shadow",
+            f"n={wins.n:,} · {shadow.judged:,} of {count_words(shadow.with_shadow, 'answer')} with a shadow judged",
         ),
         warning=f"low confidence: {wins.cluster_words()}" if "low_confidence" in wins.flags else None,
         spark=tuple(each.value for bucket, each in shadow.trend.items() if bucket is not None)[-60:],
