@@ -85,11 +85,12 @@ def assign(
 
     Where none is active, that is an error: there is no arm.
     """
-    from evalr_reflexio.experiment_words import arm_fields
+    from evalr_reflexio.experiment_words import arm_fields, none_active
 
-    arm = _registry(registry, org).assign(user, experiment=experiment)
+    kept = _registry(registry, org)
+    arm = kept.assign(user, experiment=experiment)
     if arm is None:
-        raise ExperimentConflictError("no experiment is active: nobody is assigned to an arm, and everybody retrieves")
+        raise ExperimentConflictError(none_active(kept.org, kept.active_organisations))
     print_lines([arm.arm], arm_fields(arm), json=json)
 
 

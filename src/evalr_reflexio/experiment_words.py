@@ -41,11 +41,21 @@ def experiment_line(experiment: Experiment) -> str:
 def list_lines(experiments: Sequence[Experiment], others: Sequence[str] = ()) -> Iterator[str]:
     """The active one, marked, and all others; where there is none, which other organisations have some."""
     if not experiments and others:
-        yield f"no experiments of this organisation; --org names another one: {', '.join(map(quoted, others))}"
+        yield f"no experiments of this organisation; {_other_orgs(others)}"
     elif not experiments:
         yield "no experiments"
     for each in experiments:
         yield f"{'*' if each.ended_at is None else ' '} {experiment_line(each)}"
+
+
+def none_active(org: str, others: Sequence[str]) -> str:
+    """That an organisation has no active experiment, and which others have one."""
+    none = f"no experiment of organisation {quoted(org)} is active: nobody is assigned to an arm, and everybody retrieves"
+    return f"{none}; {_other_orgs(others)}" if others else none
+
+
+def _other_orgs(others: Sequence[str]) -> str:
+    return f"--org names another one: {', '.join(map(quoted, others))}"
 
 
 def list_fields(experiments: Sequence[Experiment]) -> dict[str, Any]:

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from evalr.errors import ExperimentConflictError, InputError, RegistryError
 from evalr.estimates.words import choice_words
 from evalr.inputs import Now, resolve_now, utc_now
+from evalr.logs.sqlite import is_sqlite
 from evalr.quoting import quoted, safe_text
-from evalr_reflexio.assigning import HOLDOUT, experiment_arm
+from evalr_reflexio.assigning import HOLDOUT, experiment_arm, hash_fraction
 from evalr_reflexio.config import DEFAULT_ORG, Config, Experiment
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ class ExperimentRegistry:
     def __post_init__(self) -> None:
         if not isinstance(self.org, str) or not self.org or "\0" in self.org:
             raise InputError(f"org={self.org!r} must be the name of an organisation, a text that is not empty")
+        hash_fraction(self.org, "", "")  # which refuses a text that no log and no file can keep
 
     @property
     def experiments(self) -> Sequence[Experiment]:
@@ -140,6 +142,15 @@ class ExperimentRegistry:
             RegistryError: there is no such file, or it cannot be read.
         """
         return self._texts("SELECT DISTINCT org FROM experiments ORDER BY 1")
+
+    @property
+    def active_organisations(self) -> Sequence[str]:
+        """Those that have an active experiment, by name.
+
+        Raises:
+            RegistryError: there is no such file, or it cannot be read.
+        """
+        return self._texts("SELECT org FROM experiments WHERE ended_at IS NULL ORDER BY 1")
 
     @property
     def ids(self) -> Sequence[str]:
@@ -336,10 +347,10 @@ class ExperimentRegistry:
         if found is None:
             names = [each.id for each in self._all(connection)]
             others = self._orgs_with(connection, experiment)
-            there = choice_words(experiment, names) if names else "there has been none"
+            there = choice_words(str(experiment), names) if names else "there has been none"
             if others:
                 there = f"it is one of {', '.join(map(quoted, others))}"
-            raise InputError(f"no experiment {quoted(experiment)} of organisation {quoted(self.org)}; {there}")
+            raise InputError(f"no experiment {quoted(str(experiment))} of organisation {quoted(self.org)}; {there}")
         return found
 
     def _read(self, row: tuple[str, float, str, str | None]) -> Experiment:
@@ -354,9 +365,28 @@ class ExperimentRegistry:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        with self._told(), closing(self._connect("ro")) as connection:
-            self._check(connection)
+        with self._told(), closing(self._opened()) as connection:
             yield connection
+
+    def _opened(self) -> sqlite3.Connection:
+        """The file open for reading; what a process left half done that was killed while it wrote is undone first."""
+        try:
+            return self._checked(self._connect("ro"))
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK:
+                raise
+        with closing(self._connect("rw")) as connection:
+            connection.execute("BEGIN IMMEDIATE")  # which SQLite does not begin before it has undone the other one
+            connection.rollback()
+        return self._checked(self._connect("ro"))
+
+    def _checked(self, connection: sqlite3.Connection) -> sqlite3.Connection:
+        try:
+            self._check(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     @contextmanager
     def _writing(self, *, make: bool = True) -> Iterator[sqlite3.Connection]:
@@ -379,6 +409,9 @@ class ExperimentRegistry:
             raise RegistryError(f"{str(path)!r} is no path of a file")
         if mode != "rwc" and not path.exists():
             raise RegistryError(f"{path}: there is no registry of experiments; starting an experiment makes it")
+        if _is_another(path):
+            # SQLite would put its -wal into it, and take it away, when all that is wanted is to look.
+            raise RegistryError(f"{path} is no registry of experiments: name another file")
         return sqlite3.connect(
             f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=PATIENCE, isolation_level=None
         )
@@ -395,6 +428,8 @@ class ExperimentRegistry:
     def _told(self) -> Iterator[None]:
         try:
             yield
+        except OSError as error:
+            raise RegistryError(f"{self.path}: {error.strerror or error}") from error
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the second where SQLite quotes what is damaged
             words = safe_text(str(error), longest=300) if isinstance(error, sqlite3.Error) else "it is damaged"
             raise RegistryError(f"{self.path}: the registry of experiments cannot be used: {words}") from error
@@ -402,12 +437,26 @@ class ExperimentRegistry:
 
 def is_registry(path: Path) -> bool:
     """Whether there is a registry at this place: its first bytes say so."""
+    head = _head(path)
+    return is_sqlite(head) and _application(head) == APPLICATION
+
+
+def _is_another(path: Path) -> bool:
+    """Whether there is a database of another program. One half made by a process that was killed is none yet."""
+    head = _head(path)
+    return is_sqlite(head) and _application(head) != APPLICATION and not path.with_name(f"{path.name}-journal").exists()
+
+
+def _head(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            head = file.read(72)
+            return file.read(72)
     except OSError:
-        return False
-    return head.startswith(b"SQLite format 3") and head[68:72] == APPLICATION.to_bytes(4, "big")
+        return b""
+
+
+def _application(head: bytes) -> int:
+    return int.from_bytes(head[68:72], "big")
 
 
 def _statements(script: str) -> Iterator[str]:

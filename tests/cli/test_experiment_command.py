@@ -93,11 +93,22 @@ def test_assign_prints_the_arm_alone(tmp_path: Path) -> None:
         }  # fmt: skip
 
 
+def test_assigning_in_another_organisation_names_those_that_have_an_active_experiment(tmp_path: Path) -> None:
+    for org in ("one", "two", "over"):
+        ran(tmp_path, "start", "exp-1", "--holdout", "50", "--org", org)
+    ran(tmp_path, "stop", "exp-1", "--org", "over")
+    code, out, err = ran(tmp_path, "assign", "ada", "--org", "onne")
+    assert (code, out) == (2, "")
+    assert "no experiment of organisation 'onne' is active" in err
+    assert err.endswith("everybody retrieves; --org names another one: 'one', 'two'\n")
+
+
 def test_without_an_active_experiment_there_is_no_arm(tmp_path: Path) -> None:
     ran(tmp_path, "start", "exp-1", "--holdout", "50")
     ran(tmp_path, "stop", "exp-1")
     code, out, err = ran(tmp_path, "assign", "ada")
-    assert (code, out, "no experiment is active" in err) == (2, "", True)
+    assert (code, out, "no experiment of organisation 'self-host-org' is active" in err) == (2, "", True)
+    assert "--org" not in err
     code, out, err = ran(tmp_path, "assign", "ada", "--experiment", "exp-1")
     assert (code, out, "nobody is assigned to it any more" in err) == (2, "", True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from reflexio_writing import HERE
+from reflexio_writing import HERE, Writer
 
 from evalr import EvalrError, ExperimentConflictError, InputError, RegistryError
 from evalr.reflexio import ExperimentRegistry, UserArm, assign_arm
@@ -156,9 +157,9 @@ def test_organisations_in_one_file_know_nothing_of_each_other(registry: Experime
     assert other.active is not None
 
 
-@pytest.mark.parametrize("org", ["", None, "a\0b"])
+@pytest.mark.parametrize("org", ["", None, "a\0b", "a\ud800"])
 def test_an_organisation_needs_a_name(tmp_path: Path, org: str) -> None:
-    with pytest.raises(InputError, match="must be the name of an organisation"):
+    with pytest.raises(InputError, match=r"must be the name of an organisation|lone surrogate"):
         ExperimentRegistry(tmp_path / "experiments.db", org=org)
 
 
@@ -238,6 +239,58 @@ def test_a_file_of_another_kind_is_refused_and_left_as_it_is(tmp_path: Path) -> 
         with pytest.raises(RegistryError, match=why):
             ExperimentRegistry(path).assign("ada")
         assert path.read_bytes() == before
+
+
+def test_a_log_of_reflexios_that_is_named_for_a_registry_is_left_as_it_is(tmp_path: Path) -> None:
+    """With a -wal that a program left behind, which SQLite would put into the database as soon as it could write."""
+    writer = Writer(tmp_path / "written.db", wal=True)
+    writer.session("s1")
+    writer.connection.commit()
+    folder = tmp_path / "left"
+    folder.mkdir()
+    for each in tmp_path.glob("written.db*"):
+        shutil.copyfile(each, folder / each.name)
+    writer.done()
+    before = {each.name: each.read_bytes() for each in folder.iterdir()}
+    assert "written.db-wal" in before
+    registry = ExperimentRegistry(folder / "written.db")
+    for ask in (
+        lambda: registry.start("exp-1", holdout_percentage=10),
+        lambda: registry.stop("exp-1"),
+        lambda: registry.assign("ada"),
+    ):
+        with pytest.raises(RegistryError, match="is no registry of experiments: name another file"):
+            ask()
+        assert {each.name: each.read_bytes() for each in folder.iterdir()} == before
+
+
+KILLED = """
+import os, signal, sqlite3, sys
+
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA cache_size = 1")
+connection.execute("BEGIN IMMEDIATE")
+connection.execute("UPDATE experiments SET ended_at = '2030-01-01T00:00:00+00:00'")
+connection.execute("CREATE TABLE large (x)")
+for _ in range(500):
+    connection.execute("INSERT INTO large VALUES (zeroblob(3000))")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_process_was_writing_that_was_killed_is_undone_by_whoever_asks_next(
+    registry: ExperimentRegistry,
+) -> None:
+    begun = registry.start("exp-1", holdout_percentage=10)
+    subprocess.run([sys.executable, "-c", KILLED, str(registry.path)], check=False)
+    assert Path(f"{registry.path}-journal").exists()
+    assert registry.assign("ada") is not None
+    assert registry.active == begun
+
+
+def test_a_path_that_no_system_takes_is_said() -> None:
+    with pytest.raises(RegistryError):
+        ExperimentRegistry("x" * 5_000).assign("ada")
 
 
 def test_asking_makes_no_file(registry: ExperimentRegistry) -> None:
