@@ -109,6 +109,28 @@ def test_one_session_is_graded_now_and_kept_for_a_day(server: ModelServer, kept:
     assert hashlib.sha256(kept.read_bytes()).hexdigest() == before
 
 
+@pytest.mark.parametrize("how", [["--session", "s02"], ["--since", "2026-11-01"], []])
+def test_nothing_but_failures_is_no_success_however_it_is_asked(
+    server: ModelServer, kept: Path, tmp_path: Path, how: list[str]
+) -> None:
+    server.script = lambda asked, n: Answer(status=401, message="no such key")
+    code, out, err = ran(server, tmp_path, str(kept), "--lm", LM, "--now", "2026-12-01", "--yes", *how)
+    assert code == 2
+    assert "evalr: no verdict: all " in err, err
+    assert "no such key" in err
+    assert ("outcome: failed" in out) is ("--session" in how)
+
+
+def test_a_session_of_which_one_family_failed_is_graded_by_the_others(
+    server: ModelServer, kept: Path, tmp_path: Path
+) -> None:
+    server.script = lambda asked, n: (
+        Answer(status=401, message="no such key") if family_of(asked) == "outcome" else judged_by(asked, n)
+    )
+    code, out, err = ran(server, tmp_path, str(kept), "--lm", LM, "--session", "s02", "--now", "2026-12-01", "--yes")
+    assert (code, err, "outcome: failed" in out, "shadow: graded" in out) == (0, "", True, True)
+
+
 def test_a_session_of_several_users_needs_one(server: ModelServer, kept: Path, tmp_path: Path) -> None:
     ask = [str(kept), "--lm", LM, "--session", "s-shared-1", "--yes"]
     code, _, err = ran(server, tmp_path, *ask)

@@ -600,6 +600,7 @@ def _report(
 def _judge_by_its_settings(asked: Asked, *, yes: bool, json: bool) -> None:
     from evalr.cli import graded
     from evalr.cli.judging import agreed
+    from evalr.cli.kept import refuse_failures
 
     plan = graded.planned_grading(asked)
     if plan.left and not yes and not agreed(plan.question()):
@@ -608,6 +609,7 @@ def _judge_by_its_settings(asked: Asked, *, yes: bool, json: bool) -> None:
         grades = graded.graded_session(plan)
         lines = [*graded.grade_lines(grades), "", *graded.account_lines(plan, None, screen_width())]
         print_lines(lines, {"grades": grades.to_dict(), "judged": graded.grading_dict(plan, None)}, json=json)
+        refuse_failures(grades.results)
         return
     try:
         status = graded.graded_log(plan)

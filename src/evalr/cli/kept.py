@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -110,11 +110,25 @@ def keep_results(run: SyncRun, out: Path, measure_of: Callable[[Result[Any]], st
             _refuse_hopeless(run.summary, first)
 
 
+def refuse_failures(results: Sequence[Result[Any]]) -> None:
+    """End where there are results, and nothing but failures.
+
+    Raises:
+        InputError: it is so.
+    """
+    failures = [result for result in results if isinstance(result, Failure)]
+    if failures and len(failures) == len(results):
+        raise _no_verdict("the one answer" if len(failures) == 1 else f"all {len(failures):,} answers", failures[0])
+
+
 def _refuse_hopeless(summary: RunSummary, first: Failure) -> None:
     """End a run of which nothing came but failures: a wrong key fails as often as it is used."""
-    if summary.results > summary.failed:
-        return
-    raise InputError(
-        f"no verdict: all of the first {count_words(summary.failed, 'answer')} failed, as in: "
-        f"{safe_text(first.error, longest=500)}; what failed is asked again by the same command"
+    if summary.results == summary.failed:
+        raise _no_verdict(f"all of the first {count_words(summary.failed, 'answer')}", first)
+
+
+def _no_verdict(which: str, first: Failure) -> InputError:
+    return InputError(
+        f"no verdict: {which} failed, as in: {safe_text(first.error, longest=500)}; what failed is asked again by the "
+        "same command"
     )
