@@ -50,7 +50,9 @@ def list_lines(experiments: Sequence[Experiment], others: Sequence[str] = ()) ->
 
 def none_active(org: str, others: Sequence[str]) -> str:
     """That an organisation has no active experiment, and which others have one."""
-    none = f"no experiment of organisation {quoted(org)} is active: nobody is assigned to an arm, and everybody retrieves"
+    none = (
+        f"no experiment of organisation {quoted(org)} is active: nobody is assigned to an arm, and everybody retrieves"
+    )
     return f"{none}; {_other_orgs(others)}" if others else none
 
 
