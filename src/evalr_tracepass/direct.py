@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from evalr.background import run_sync
 from evalr.errors import InputError
+from evalr_tracepass.error_words import kept_error
+from evalr_tracepass.outcomes import why_unread
 from evalr_tracepass.planning import Plan
 from evalr_tracepass.records import ErrorInfo, Prediction, Reflex, Row
 from evalr_tracepass.signals import Reading, Signal, reading
@@ -62,13 +64,19 @@ def _of_batch(made: Plan, rows: Sequence[Row], reflexes: Mapping[str, Reflex]) -
         for model in row.models:
             prediction = found.get((place, model)) or Prediction(model, error=row.error or NO_PREDICTION)
             signal = made.signal_by[row.item.transform_id, model]
-            error = prediction.error
+            error = row.error or why_unread(prediction)
             yield Answer(row, signal, prediction, reading(signal, prediction) if error is None else None, error)
 
 
 def _predicted(reflex: Reflex, texts: Sequence[str]) -> Sequence[Prediction]:
-    found: Any = reflex.predict(texts)
-    predictions: Sequence[Prediction] = run_sync(found) if inspect.isawaitable(found) else found
+    try:
+        found: Any = reflex.predict(texts)
+        predictions: list[Prediction] = list(run_sync(found) if inspect.isawaitable(found) else found)
+    except Exception as error:  # noqa: BLE001  whatever a classifier raises is its failure
+        if len(texts) == 1:
+            return [Prediction(reflex.name, error=kept_error(type(error).__name__, str(error)))]
+        # One text that cannot be read must not fail the others that were given with it.
+        return [each for text in texts for each in _predicted(reflex, [text])]
     if len(predictions) != len(texts):
         raise InputError(f"{reflex.name!r} was given {len(texts)} texts and made {len(predictions)} predictions")
     return predictions

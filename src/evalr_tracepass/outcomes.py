@@ -15,6 +15,7 @@ from evalr_tracepass.storable import is_storable
 
 NO_PREDICTION = ErrorInfo("no_prediction", "the row came back without a prediction of this model")
 NO_CLASSES = ErrorInfo("no_classes", "the prediction has no label")
+UNREADABLE = ErrorInfo("invalid_prediction", "the prediction is not in a format that is supported")
 BAD_SCORE = ErrorInfo("invalid_score", "a score is not a number from 0 to 1")
 BAD_LABEL = ErrorInfo("invalid_label", "a label is too long, or no text")
 
@@ -104,7 +105,7 @@ def explode(
                 said.fired,
                 said.threshold,
                 item.truncated,
-                "" if failed is not None or prediction is None else classes_json(prediction.classes),
+                "" if failed is not None or prediction is None else classes_json(tuple(prediction.classes)),
                 "" if failed is None else failed.type,
                 "" if failed is None else failed.message,
                 item.source_start_time,
@@ -120,17 +121,26 @@ def _error_of(outcome: Outcome, prediction: Prediction | None) -> ErrorInfo | No
     """Why a model has said nothing of a row, without any words of the row; None where it has."""
     if outcome.status == "failed":
         return kept_error(*(outcome.error or ErrorInfo("error", "")))
-    if prediction is None:
-        return NO_PREDICTION
-    if prediction.error is not None:
-        return kept_error(*prediction.error)
-    if not prediction.classes:
-        return NO_CLASSES
-    for label, score, _ in prediction.classes:
-        if not 0 <= score <= 1:
-            return BAD_SCORE
-        if len(label) > LONGEST_LABEL or not is_storable(label):
-            return BAD_LABEL
+    return NO_PREDICTION if prediction is None else why_unread(prediction)
+
+
+def why_unread(prediction: Prediction) -> ErrorInfo | None:
+    """Why a prediction says nothing, without any words of its text; None where it does.
+
+    It may be by a classifier of one's own, which gives whatever it gives.
+    """
+    try:
+        if prediction.error is not None:
+            return kept_error(*prediction.error)
+        if not prediction.classes:
+            return NO_CLASSES
+        for each in prediction.classes:
+            if not 0 <= each.score <= 1:
+                return BAD_SCORE
+            if len(each.label) > LONGEST_LABEL or not is_storable(each.label):
+                return BAD_LABEL
+    except (TypeError, ValueError, AttributeError):
+        return UNREADABLE
     return None
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from evalr.background import run_sync
-from evalr.errors import InputError
+from evalr.errors import InputError, TransportError
 from evalr.inputs import Now, Transcript, utc_now
 from evalr_tracepass.alerts import Alert, alerts_of
 from evalr_tracepass.claiming import Check, claimed
@@ -282,11 +282,17 @@ class Passes:
         alerts, attempt = await asyncio.to_thread(
             alerts_of, self.result_store, self.account, found, told, self.alert_on
         )
+        refused: TransportError | None = None
         for alert in alerts:
             for notify in self.notify:
-                said = notify(alert)
-                if isinstance(said, Awaitable):
-                    await said
+                try:
+                    said = notify(alert)
+                    if isinstance(said, Awaitable):
+                        await said
+                except TransportError as error:
+                    refused = error  # the others are told all the same
+        if refused is not None:
+            raise refused
         if attempt > told:
             await asyncio.to_thread(self.store.save_alerted, self.account, found.id, attempt)
         return found

@@ -269,6 +269,8 @@ class Run:
             await self._count()
             if not wait or waited >= self._patience:
                 return
+            if max(asked, default=0.0) > self._patience - waited:
+                return  # it wants to be asked later than this waits
             rest = max(pause, *asked) if asked else pause
             await self._sleep(rest)
             waited += rest
@@ -360,7 +362,7 @@ class Run:
         total = sum(counts.values())
         await self._save(
             completed_inputs=min(completed, total),
-            failed_inputs=failed,
+            failed_inputs=min(failed, total),
             total_inputs=max(self.found.total_inputs, total),
         )
 

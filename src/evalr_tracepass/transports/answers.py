@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any, Literal
 
 from evalr_tracepass.error_words import kept_error
-from evalr_tracepass.outcomes import Outcome
+from evalr_tracepass.outcomes import UNREADABLE, Outcome
 from evalr_tracepass.records import ErrorInfo, LabelScore, Mode, Prediction
 from evalr_tracepass.storable import storable
 from evalr_tracepass.transports.transport import BatchState
@@ -55,13 +56,19 @@ GOES_ON = frozenset(
 _COMPLETED = frozenset({"completed", "complete", "succeeded", "success", "done", "ok"})
 _FAILED = frozenset({"failed", "failure", "error", "errored", "cancelled", "canceled", "expired", "rejected"})
 
-UNREADABLE = ErrorInfo("invalid_prediction", "the prediction is not in a format that is supported")
+MOST_SCORE = 1e9
+"""Beyond it a score is no number that means anything: it fails as one that is not from 0 to 1."""
+
+LONGEST_ID = 200
+"""Characters of a batch's id, which is part of an address."""
 
 
 def state_of(answer: Mapping[str, Any], retry_after: float | None = None) -> BatchState | None:
     """Where a batch stands; None where the answer is not about one."""
     batch_id = answer.get("id")
-    if not isinstance(batch_id, str) or not batch_id or not (batch_id.isascii() and batch_id.isprintable()):
+    if not isinstance(batch_id, str) or not 0 < len(batch_id) <= LONGEST_ID or batch_id in (".", ".."):
+        return None
+    if not (batch_id.isascii() and batch_id.isprintable()):
         return None
     counts = answer.get("request_counts")
     counts = counts if isinstance(counts, Mapping) else {}
@@ -128,7 +135,8 @@ def _class(found: object) -> LabelScore | None:
     label, score, selected = found.get("label"), found.get("score"), found.get("selected", False)
     if not isinstance(label, str) or isinstance(score, bool) or not isinstance(score, int | float):
         return None
-    return LabelScore(label, float(score), selected is True)
+    # A whole number in JSON may be larger than any float.
+    return LabelScore(label, float(score) if abs(score) <= MOST_SCORE else inf, selected is True)
 
 
 def _error(found: object) -> ErrorInfo:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 ROUTE = "/v1/reflex/asynchronous_batches"
 
+MOST_PAGES = 2 * LARGEST_BATCH
+"""Of the results of one batch: with one row on each there are half as many."""
+
 CURSORS = {"next_cursor": "cursor", "next_page_token": "page_token", "next_token": "token", "last_id": "after"}
 """How pages of results are asked for: by the name of what the last one said, the parameter that it goes into."""
 
@@ -72,7 +75,7 @@ class BatchConnection:
         path = f"{ROUTE}/{quote(batch_id, safe='')}/results"
         asked: dict[str, str] = {}
         seen: set[tuple[tuple[str, str], ...]] = {()}
-        while True:
+        for _ in range(MOST_PAGES):
             answer = await self._service.ask(self._client, "GET", path, params=asked)
             listed = answer.get("results", answer.get("data"))
             if not isinstance(listed, list):
@@ -86,6 +89,7 @@ class BatchConnection:
             if page in seen:
                 return
             seen.add(page)
+        raise TransportError(f"GET {path}: its results do not end, after {MOST_PAGES:,} pages")
 
     async def _state(self, method: str, path: str, **options: Any) -> BatchState:
         answer = await self._service.ask(self._client, method, path, **options)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from evalr.errors import InputError
 from evalr.estimates.words import choice_words
 from evalr_tracepass.error_words import kept_error
-from evalr_tracepass.outcomes import Outcome
+from evalr_tracepass.outcomes import UNREADABLE, Outcome
 from evalr_tracepass.records import Account, ErrorInfo, Prediction, Reflex, Row
 from evalr_tracepass.transports.transport import BatchState, Caps
 
@@ -110,6 +110,7 @@ class LocalConnection:
                     said = await asyncio.to_thread(reflex.predict, texts)
                     if inspect.isawaitable(said):
                         said = await said
+                said = list(said)
             except Exception as error:  # noqa: BLE001  whatever a classifier raises is its failure
                 failed = kept_error(type(error).__name__, str(error))
                 if len(texts) == 1:
@@ -120,8 +121,12 @@ class LocalConnection:
             return [each for text in texts for each in await self._predictions(model, [text])]
         if len(said) != len(texts):
             return [Prediction(model, error=WRONG_COUNT, version=reflex.version) for _ in texts]
-        return [each if each.model == model and each.version else _named(each, model, reflex.version) for each in said]
+        return [_named(each, model, reflex.version) for each in said]
 
 
 def _named(prediction: Prediction, model: str, version: str) -> Prediction:
+    if not isinstance(prediction, Prediction):
+        return Prediction(model, error=UNREADABLE, version=version)
+    if prediction.model == model and prediction.version:
+        return prediction
     return prediction._replace(model=model, version=prediction.version or version)

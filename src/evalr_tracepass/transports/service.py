@@ -25,6 +25,8 @@ KEY_VARIABLE = "MORPH_API_KEY"
 
 Keys = str | Mapping[str, str] | None
 
+MOST_BYTES = 256_000_000
+
 REFUSES_THE_KEY = frozenset({401, 403})
 
 
@@ -37,6 +39,7 @@ class Service:
         key: for every account, or by the id of the organisation, or of the user where there is none; by default that
             in the environment variable MORPH_API_KEY.
         timeout: seconds for one answer.
+        most: bytes of one answer, unpacked, at most: it is held whole.
         retry: how often a request is tried, and how long it waits in between; it waits as long as the service says.
         transport: an httpx transport in place of the network.
         sleep: waits for so many seconds.
@@ -45,6 +48,7 @@ class Service:
     url: str | None = None
     key: Keys = field(default=None, repr=False)
     timeout: float = 60.0
+    most: int = MOST_BYTES
     retry: Retry = field(default_factory=lambda: Retry(tries=6, first=0.5, longest=30.0), repr=False)
     transport: Any = field(default=None, repr=False)
     sleep: Callable[[float], Awaitable[object]] = field(default=asyncio.sleep, repr=False)
@@ -70,14 +74,18 @@ class Service:
             TransportError: it could not be reached, refused, or answered something else, after every try.
         """
         error: TransportError | None = None
+        httpx = import_httpx()
         for tried in range(1, self.retry.tries + 1):
             try:
-                return await _asked(client, method, path, options)
+                return await _asked(client, method, path, options, self.most)
             except RefusedError as refused:
                 error = refused
                 fault = TRANSIENT if refused.status_code is None else self.retry.fault(_Said(refused))
                 wait = self.retry.delay(tried, fault)
-            except import_httpx().TransportError as failed:
+            except httpx.DecodingError as failed:
+                error = TransportError(f"{method} {path}: {type(failed).__name__}")
+                wait = self.retry.delay(tried, TRANSIENT)
+            except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as failed:
                 error = TransportError(f"{method} {path}: {type(failed).__name__}")
                 wait = self.retry.delay(tried, classify(failed))
             if wait is None:
@@ -112,15 +120,18 @@ class _Said(Exception):  # noqa: N818  it is only read
         self.headers = refused.headers
 
 
-async def _asked(client: httpx.AsyncClient, method: str, path: str, options: Mapping[str, Any]) -> Answer:
-    response = await client.request(method, path, **options)
+async def _asked(client: httpx.AsyncClient, method: str, path: str, options: Mapping[str, Any], most: int) -> Answer:
+    body = bytearray()
+    async with client.stream(method, path, **options) as response:
+        # Read by parts, since a few packed bytes may unpack to more than there is memory.
+        async for part in response.aiter_bytes():
+            body += part
+            if len(body) > most:
+                raise TransportError(f"{method} {path}: the answer is longer than {most:,} bytes")
     status = response.status_code
+    found = _json(body)
     if not 200 <= status < 300:
-        raise RefusedError(f"{method} {path}: {_why(response)}", status, dict(response.headers))
-    try:
-        found = response.json()
-    except (ValueError, RecursionError):
-        found = None
+        raise RefusedError(f"{method} {path}: {_why(status, found)}", status, dict(response.headers))
     if not isinstance(found, dict):
         raise RefusedError(f"{method} {path}: status {status}, but no whole JSON object", None, {})
     answer = Answer(found)
@@ -128,14 +139,16 @@ async def _asked(client: httpx.AsyncClient, method: str, path: str, options: Map
     return answer
 
 
-def _why(response: httpx.Response) -> str:
-    status = response.status_code
+def _json(body: bytearray) -> object:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _why(status: int, found: object) -> str:
     if status in REFUSES_THE_KEY:
         return f"the service refuses the key (status {status}): set {KEY_VARIABLE}, or pass key="
-    try:
-        found = response.json()
-    except (ValueError, RecursionError):
-        return f"status {status}"
     said = found.get("error", found) if isinstance(found, dict) else None
     if not isinstance(said, dict):
         return f"status {status}"
