@@ -128,3 +128,17 @@ def test_a_service_has_the_nine_signals(tmp_path: Path) -> None:
     assert "sk-test" not in page
     assert transform("user_message").name in page
     store.close()
+
+
+def test_real_conversations_open(tmp_path: Path, real_logs: Path) -> None:
+    pytest.importorskip("starlette", reason="the traces page needs the extra evalr[web]")
+    store = open_store(tmp_path / "passes.db")
+    log = real_logs / "entire_transcripts"
+    run_pass(store, log)
+    app = traces_page(log, store, ME)
+    links = re.findall(r'<a href="(/c/[0-9a-f]+)"', ask(app, "/").text)
+    assert len(links) == 20
+    pages = [ask(app, link).text for link in links]
+    assert all("<article" in page for page in pages)
+    assert sum("chip fired" in page for page in pages) == ask(app, "/?show=flagged").text.count('<tr role="row">') - 1
+    store.close()

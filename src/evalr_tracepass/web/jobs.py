@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as StillRunning
 from dataclasses import dataclass, field
 from queue import SimpleQueue
@@ -20,21 +20,22 @@ REMEMBERED = 32
 
 
 class Counts(Generic[T]):
-    """Answers that are worked out once, by what was asked."""
+    """Answers that are worked out once, by what was asked, two at a time; whoever ends the process does not wait."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: OrderedDict[Hashable, Future[T]] = OrderedDict()
-        self._pool = ThreadPoolExecutor(2, thread_name_prefix="evalr counts")
+        self._free = threading.Semaphore(2)
 
     def ask(self, key: Hashable, work: Callable[[], T], *, patience: float | None) -> T | None:
         """The answer, or None while it is being worked out, for whoever waits no longer. It raises what that raised."""
         with self._lock:
             found = self._known.get(key)
             if found is None:
-                found = self._known[key] = self._pool.submit(work)
+                found = self._known[key] = Future()
+                threading.Thread(target=self._answer, args=(found, work), name="evalr counts", daemon=True).start()
                 while len(self._known) > REMEMBERED:
-                    self._known.popitem(last=False)[1].cancel()
+                    self._known.popitem(last=False)
             self._known.move_to_end(key)
         try:
             return found.result(patience)
@@ -44,6 +45,13 @@ class Counts(Generic[T]):
             with self._lock:
                 self._known.pop(key, None)
             raise
+
+    def _answer(self, found: Future[T], work: Callable[[], T]) -> None:
+        with self._free:
+            try:
+                found.set_result(work())
+            except BaseException as error:  # noqa: BLE001  it is raised where it is asked for
+                found.set_exception(error)
 
 
 @dataclass

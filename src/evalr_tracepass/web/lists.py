@@ -107,7 +107,9 @@ def _shows(desk: Desk, passes: list[Pass], names: dict[str, str], asked: Asked) 
 
 def pass_choices(passes: list[Pass], asked: Asked) -> list[tuple[str, str]]:
     """Whose results are shown: of each conversation the latest pass, all passes, or one of them."""
-    ended = [(each.id, f"{when(each.created_at)} UTC") for each in passes if each.completed_at is not None]
+    ended = [
+        (each.id, f"{when(each.created_at)} UTC, {each.id[:8]}") for each in passes if each.completed_at is not None
+    ]
     if asked.passes not in (LATEST, ALL_PASSES, *(name for name, _ in ended)):
         ended.append((asked.passes, asked.passes[:8]))
     return [(LATEST, "Latest pass"), (ALL_PASSES, "All passes"), *ended]
