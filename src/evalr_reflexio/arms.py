@@ -258,7 +258,7 @@ TAG_WORD, SOURCE_WORD, EXPERIMENT_WORD = "tag", "request-source", "experiment"
 
 
 def arms_of(
-    text: str,
+    arms: str | Arms,
     *,
     config: Config | None = None,
     store: Store | None = None,
@@ -266,10 +266,10 @@ def arms_of(
     unit: Unit = "session",
     registry: str | os.PathLike[str] | None = None,
 ) -> Arms:
-    """The arms that a text names: `tag`, `request-source:A=x,y;B=z` or `experiment:ID`.
+    """The arms that a text names: `tag`, `request-source:A=x,y;B=z` or `experiment:ID`; or those that are given.
 
     Args:
-        text: as after `--arms`.
+        arms: as after `--arms`, or an object that tells the arm of a session, for which nothing below is asked.
         config: what is known of experiments.
         store: the log, where it should be checked that it has what is asked for.
         randomised: whether chance decided on tags or request sources.
@@ -281,7 +281,11 @@ def arms_of(
     """
     if unit not in get_args(Unit):
         raise InputError(f"unit={unit!r} must be 'session' or 'user'")
-    kind, _, rest = text.partition(":")
+    if not isinstance(arms, str):
+        if all(hasattr(arms, name) for name in ("name", "labels", "unit", "randomised", "read")):
+            return arms
+        raise InputError(f"arms={arms!r} tells no arms: give a text, such as 'tag', or SourceArms({{'control': [...]}})")
+    kind, _, rest = arms.partition(":")
     if kind == TAG_WORD and not rest:
         if store is not None and not store.keeps_metadata:
             raise InputError(
@@ -297,7 +301,7 @@ def arms_of(
 
         return experiment_arms(rest, config=config, store=store, registry=registry)
     raise InputError(
-        f"arms={text!r} must be 'tag', 'request-source:A=x,y;B=z' (labels, each with its request sources) or "
+        f"arms={arms!r} must be 'tag', 'request-source:A=x,y;B=z' (labels, each with its request sources) or "
         "'experiment:ID'"
     )
 

@@ -452,7 +452,7 @@ def grading_of(
         raise InputError(f"compat={compat!r} must be None or 'reflexio'")
     with open_store(path) as store:
         known = config_for(store, config)
-        found = arms_of(arms, config=known, store=store, registry=registry) if isinstance(arms, str) else arms
+        found = None if arms is None else arms_of(arms, config=known, store=store, registry=registry)
     controls_of(found, shadow)  # which refuses what makes no sense
     if success_definition is not None:
         known = replace(known, grades_success=True, success_definition=success_definition)

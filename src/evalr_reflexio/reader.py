@@ -337,7 +337,7 @@ def _items(path: Path, options: Options, log: Log) -> Iterator[Item]:
         arms = options.arms
         if arms is None and log.terms is not None:
             arms = arms_seen(store, config)
-        if isinstance(arms, str):
+        if arms is not None:
             randomised = log.terms is not None and log.terms.randomised
             given, unit = options.registry, options.unit
             arms = arms_of(arms, config=config, store=store, randomised=randomised, unit=unit, registry=given)

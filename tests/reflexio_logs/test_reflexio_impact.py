@@ -610,6 +610,7 @@ def test_the_interval_for_who_looks_every_day_is_printed_on_request(newest_log: 
     daily = impact(newest_log, arms=SPLITS[2], now=NOW, always_valid=True)
     assert str(usual) != str(daily)
     assert Impact.to_dict(usual)["arms"] == Impact.to_dict(daily)["arms"]
+    assert [each.to_dict()["always_valid"] for each in (usual, daily)] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -623,11 +624,32 @@ def test_the_interval_for_who_looks_every_day_is_printed_on_request(newest_log: 
         ({"shadow": "arm"}, "needs arms"),
         ({"arms": "request-source:a=x;b=y", "shadow": "arm"}, "labelled control"),
         ({"arms": "experiment:none"}, "no request carries"),
+        ({"arms": {"treatment": ["prod"]}}, "tells no arms: give a text, such as 'tag', or SourceArms"),
+        ({"holdout": "ten"}, "is no share: write 10% or 0.1"),
+        ({"shadow_version": "v9"}, "no shadow verdict is of shadow_version='v9'; there are: 'v1.1.0', 'v1.0.0'"),
+        ({"evaluator": "nobody"}, "no verdict is by evaluator='nobody'; there are: 'agent_success', 'old_named"),
     ],
 )
 def test_what_makes_no_sense_is_refused(newest_log: Path, wrong: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError, match=says):
         impact(newest_log, now=NOW, **wrong)
+
+
+def test_a_share_is_written_as_the_command_takes_it(newest_log: Path) -> None:
+    texts, numbers = (impact(newest_log, arms=SPLITS[2], holdout=share, now=NOW) for share in ("40%", 0.4))
+    assert texts == numbers
+    assert texts.arms is not None
+    assert texts.arms.pairs[0].allocation.sample_ratio is not None
+
+
+def test_a_configuration_that_grades_nothing_has_no_share_judged(newest_log: Path, tmp_path: Path) -> None:
+    graded = impact(newest_log, now=NOW).health.sampling
+    assert graded is not None
+    assert graded["sessions"] > 0
+    path = tmp_path / "config_my-org.json"
+    path.write_text(json.dumps({"agent_success_config": None, "storage_config": {}}), encoding="utf-8")
+    found = impact(newest_log, config=path, now=NOW).health.sampling
+    assert found == {"sessions": 0.0, "evaluation_only": 0.0, "learnings": 0.0}
 
 
 def test_a_log_without_records_is_an_error(writer: Writer) -> None:

@@ -17,6 +17,7 @@ from evalr.inputs import Clock, resolve_now, utc_now
 from evalr.logs.further import Further
 from evalr.logs.log import Log
 from evalr.measures.drop_off import WINDOW
+from evalr.quoting import quoted
 from evalr_reflexio.answers.arm_answer import (
     ArmAnswer,
     ArmsAnswer,
@@ -36,8 +37,8 @@ from evalr_reflexio.answers.learnings import LearningAnswer
 from evalr_reflexio.answers.recent import RecentOutcome, by_request_source, recent_outcome
 from evalr_reflexio.answers.shadows import ShadowAnswer
 from evalr_reflexio.arms import Arms, ExperimentArms, arms_of, assignment_rule, check_rule, checked_by
-from evalr_reflexio.assigning import AssignmentRule, Unit
-from evalr_reflexio.config import Config
+from evalr_reflexio.assigning import AssignmentRule, Unit, share_of
+from evalr_reflexio.config import Config, Rates
 from evalr_reflexio.controls import controls_of
 from evalr_reflexio.parsing import UNNAMED_EVALUATOR
 from evalr_reflexio.places import config_for, open_store
@@ -167,6 +168,7 @@ class Impact:
             "recent_of": self.recent_of,
             "customers": None if self.customers is None else self.customers.to_dict(),
             "health": self.health.to_dict(),
+            "always_valid": self.always_valid,
             "notes": list(self.notes),
         }
 
@@ -181,7 +183,7 @@ def impact(
     now: datetime | Clock | None = None,
     randomised: bool = False,
     unit: Unit = "session",
-    holdout: float | None = None,
+    holdout: float | str | None = None,
     assigned: str | AssignmentRule | None = None,
     registry: str | PathLike[str] | None = None,
     level: float = 0.95,
@@ -213,7 +215,7 @@ def impact(
         randomised: say that tags or request sources were assigned at random; without it, differences are flagged
             observational. Retrieval experiments are randomised by Reflexio.
         unit: what tags or request sources were assigned to, which the sample-ratio check counts: "session", or "user".
-        holdout: the share that was meant to be held out, such as 0.1, for the sample-ratio check; of an experiment its
+        holdout: the share that was meant to be held out, such as 0.1 or "10%", for the sample-ratio check; of an experiment its
             own percentage is known.
         assigned: how the application assigned with `assign_arm`, as `user:10%` or `session:10%`: then the arm of each
             session is computed anew and checked against the log. It says the unit and the share held out, too.
@@ -228,7 +230,7 @@ def impact(
         shadow: which of two answers had Reflexio: "served", "shadow", or "arm" where it is the served one, except in
             the control's sessions.
         shadow_version: the prompt version of the shadow verdicts that count; by default the one that the configuration
-            names, or else the most frequent one.
+            names, or else the most frequent one, as with "all": rubrics are not mixed.
         evaluator: the judge of sessions whose verdicts count; by default the one that the configuration names, where it
             has any, or else the most frequent one. Verdicts of others are counted, and in no number.
         newest: how many of the newest verdicts on sessions to keep.
@@ -253,7 +255,7 @@ def impact(
         shadow=shadow,
         evaluator=evaluator,
         shadow_version=shadow_version,
-        holdout=holdout,
+        holdout=share_of(holdout) if isinstance(holdout, str) else holdout,
         assigned=assignment_rule(assigned, unit),
         planned=planned,
         always_valid=always_valid,
@@ -280,9 +282,9 @@ def _impact(
 ) -> Impact:
     known = config_for(store, config)
     unit = unit if asked.assigned is None else asked.assigned.by
-    chosen = arms
-    if isinstance(chosen, str):
-        chosen = arms_of(chosen, config=known, store=store, randomised=randomised, unit=unit, registry=registry)
+    chosen = None
+    if arms is not None:
+        chosen = arms_of(arms, config=known, store=store, randomised=randomised, unit=unit, registry=registry)
     gathering = gathering_for(store, asked, chosen, known)
     account = store.account(strict=strict)
     seen = 0
@@ -331,7 +333,8 @@ def _judge(store: Store, asked: Asked, config: Config) -> str:
     seen = store.judges_seen()
     if asked.evaluator is not None:
         if asked.evaluator not in seen:
-            raise InputError(f"no verdict is by evaluator={asked.evaluator!r}; there are: {', '.join(seen) or 'none'}")
+            there = ", ".join(map(quoted, seen)) or "none"
+            raise InputError(f"no verdict is by evaluator={asked.evaluator!r}; there are: {there}")
         return asked.evaluator
     if config.evaluation_name is not None and config.evaluation_name in seen:
         return config.evaluation_name
@@ -339,10 +342,13 @@ def _judge(store: Store, asked: Asked, config: Config) -> str:
 
 
 def _version(store: Store, asked: Asked, config: Config) -> str | None:
-    wanted = asked.shadow_version or config.shadow_prompt_version
-    if wanted is not None and wanted != ALL_VERSIONS:
-        return wanted
-    return next(iter(store.shadow_versions_seen()), None)
+    seen = store.shadow_versions_seen()
+    wanted = asked.shadow_version
+    if wanted not in (None, ALL_VERSIONS) and wanted not in seen:
+        there = ", ".join(map(quoted, seen)) or "none"
+        raise InputError(f"no shadow verdict is of shadow_version={wanted!r}; there are: {there}")
+    wanted = wanted or config.shadow_prompt_version
+    return next(iter(seen), None) if wanted in (None, ALL_VERSIONS) else wanted
 
 
 def answers_of(
@@ -473,5 +479,10 @@ def _health(gathering: Gathering, everyone: ArmSums, account: Log, sound: Collec
         outside_the_period=sums.outside,
         skipped={why: count for why, count in account.left_out.counts.most_common() if why not in sound},
         repaired=dict(account.repaired),
-        sampling=None if config.path is None else config.rates._asdict(),
+        sampling=None if config.path is None else _sampled(config)._asdict(),
     )
+
+
+def _sampled(config: Config) -> Rates:
+    """The shares of sessions that are judged: nothing is where the configuration does not say what success is."""
+    return config.rates if config.grades_success else Rates(0.0, 0.0, 0.0)
