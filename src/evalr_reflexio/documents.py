@@ -30,6 +30,9 @@ from evalr_reflexio.tables import CUSTOMERS, FIELDS, INTERACTIONS, LEARNINGS, OU
 MANIFEST = "evalr-fetch.json"
 """What a fetch writes of itself beside the answers."""
 
+EXPERIMENTS_ROUTE = "/api/retrieval_experiments"
+"""Servers have it from 0.2.30 on, and from there on corrections are what they are called."""
+
 CANNOT_GIVE: Final = (
     "over HTTP Reflexio gives no counts of tokens, no citations and no texts of learnings, and of shadow verdicts only "
     "the newest hundred of the last thirty days, of the pinned prompt version"
@@ -86,11 +89,13 @@ class Answers:
         database: of what could be used.
         experiments: the retrieval experiments, newest first.
         refused: (reason, place) of what could not.
+        unknown_routes: what the server had not, as far as a fetch says.
     """
 
     database: Database
     experiments: list[Experiment] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
+    unknown_routes: set[str] = field(default_factory=set)
 
 
 def read_answers(path: Path) -> Answers:
@@ -143,6 +148,9 @@ def _fill(connection: sqlite3.Connection, files: Sequence[Path], answers: Answer
         connection.execute(f"CREATE INDEX {table}_{column} ON {table} ({column})")
     if not has_metadata:
         connection.execute(f"ALTER TABLE {REQUESTS} DROP COLUMN metadata")
+    if EXPERIMENTS_ROUTE in answers.unknown_routes:
+        # As in its database: a release without tags counts playbooks where later ones count corrections.
+        connection.execute(f"ALTER TABLE {OUTCOMES} DROP COLUMN tags")
     connection.execute("COMMIT")
     connection.execute("BEGIN")
     if not found and not answers.refused:
@@ -170,6 +178,8 @@ def _take_note(manifest: Any, answers: Answers) -> None:
         return
     if manifest.get("complete") is not True:
         answers.database.notes.append("the fetch of these answers did not come to its end")
+    unknown = manifest.get("unknown_routes")
+    answers.unknown_routes.update(str(route) for route in (unknown if isinstance(unknown, list) else []))
     notes = manifest.get("notes")
     answers.database.notes += [
         quoted(str(note), longest=200)[1:-1] for note in (notes if isinstance(notes, list) else [])

@@ -21,7 +21,7 @@ from evalr.errors import InputError, LogError, MissingExtraError
 from evalr.estimates.words import count_words
 from evalr.inputs import resolve_now, utc_now
 from evalr.quoting import quoted
-from evalr_reflexio.documents import MANIFEST
+from evalr_reflexio.documents import EXPERIMENTS_ROUTE, MANIFEST
 
 if TYPE_CHECKING:
     import httpx
@@ -45,7 +45,6 @@ OUTCOMES_ROUTE = "/api/get_agent_success_evaluation_results"
 LEARNINGS_ROUTE = "/api/get_retrieved_learning_evaluation_results"
 CUSTOMERS_ROUTE = "/api/get_session_outcomes"
 SHADOWS_ROUTE = "/api/evaluations/shadow_comparisons/recent"
-EXPERIMENTS_ROUTE = "/api/retrieval_experiments"
 
 Progress = Callable[[str, int], None]
 """Called after each answer with what was asked for and how many rows of it have come so far."""
@@ -66,9 +65,23 @@ class Fetched:
     notes: list[str]
 
 
-def fetch_sync(url: str, folder: str | os.PathLike[str], **options: Any) -> Fetched:
+def fetch_sync(
+    url: str,
+    folder: str | os.PathLike[str],
+    *,
+    since: datetime,
+    until: datetime | None = None,
+    key: str | None = None,
+    period: timedelta = timedelta(days=1),
+    page: int = 200,
+    timeout: float = 60.0,
+    progress: Progress | None = None,
+) -> Fetched:
     """As `fetch`, for callers that do not await; it works inside a running event loop, too."""
-    return run_sync(fetch(url, folder, **options))
+    work = fetch(
+        url, folder, since=since, until=until, key=key, period=period, page=page, timeout=timeout, progress=progress
+    )
+    return run_sync(work)
 
 
 async def fetch(
@@ -194,11 +207,18 @@ class _Fetch:
     key: str
     rows: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    unknown_routes: list[str] = field(default_factory=list)
     files: int = 0
 
     def save_manifest(self, *, complete: bool) -> None:
         begin, end = self.span
-        said = {"since": begin.isoformat(), "until": end.isoformat(), "complete": complete, "notes": self.notes}
+        said = {
+            "since": begin.isoformat(),
+            "until": end.isoformat(),
+            "complete": complete,
+            "notes": self.notes,
+            "unknown_routes": self.unknown_routes,
+        }
         (self.folder / MANIFEST).write_text(json.dumps(said, indent=1), encoding="utf-8")
 
     async def requests(self, period: timedelta, page: int) -> None:
@@ -279,6 +299,7 @@ class _Fetch:
             return await self._answer(route, asked, method)
         except _UnknownRoute:
             self.notes.append(f"this server has no {route}")
+            self.unknown_routes.append(route)
             return None
 
     async def _answer(self, route: str, asked: Mapping[str, Any], method: str) -> dict[str, Any]:

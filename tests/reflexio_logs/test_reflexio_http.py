@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import shutil
 import sys
@@ -18,8 +19,9 @@ from reflexio_writing import HERE, answer
 
 from evalr.errors import InputError, LogError, MissingExtraError
 from evalr.inputs import Exchange, Transcript
-from evalr.logs import read
-from evalr.reflexio import SessionRecord, TagArms, fetch, fetch_sync, open_store
+from evalr.logs import Stored, read
+from evalr.reflexio import SessionRecord, TagArms, fetch, fetch_sync, impact, open_store
+from evalr.verdicts import Verdict
 
 SINCE, UNTIL = datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)
 
@@ -314,6 +316,27 @@ def test_an_older_server_lacks_some_routes(server: Reflexio, tmp_path: Path) -> 
         "this server has no /api/retrieval_experiments",
     ]
     assert "this server has no /api/retrieval_experiments" in _notes(fetched.folder)
+
+
+def test_corrections_of_an_older_server_are_not_taken_for_what_later_ones_count(
+    server: Reflexio, tmp_path: Path
+) -> None:
+    """Before 0.2.30, which brought experiments, that number was one of playbooks."""
+    known = []
+    for name, missing in (("new", []), ("old", ["/api/retrieval_experiments"])):
+        server.missing = frozenset(missing)
+        folder = fetch_sync(server.url, tmp_path / name, since=SINCE, until=UNTIL, period=timedelta(days=40)).folder
+        found = impact(folder, now=UNTIL)
+        assert found.success.n > 30
+        known.append(found.everyone.measures["corrections"].n)
+        verdicts = [each.result for each in read(folder) if isinstance(each, Stored) and each.measure == "outcome"]
+        values = {each.value.corrections for each in verdicts if isinstance(each, Verdict) and "agent" in each.evaluator}
+        assert (values == {None}) is (name == "old")
+    assert (known[0] > 30, known[1]) == (True, 0)
+
+
+def test_both_ways_to_fetch_take_the_same() -> None:
+    assert inspect.signature(fetch_sync).parameters == inspect.signature(fetch).parameters
 
 
 def test_an_address_with_none_of_the_routes_is_an_error(server: Reflexio, tmp_path: Path) -> None:
