@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 from evalr.logs.sqlite import database_error
 from evalr_reflexio.cells import text_of
 from evalr_reflexio.rows import Columns
-from evalr_reflexio.tables import FIELDS, IDENTITY, INTERACTIONS, LEARNING_TABLES, NEEDED, SCORES, STATES
+from evalr_reflexio.tables import FIELDS, IDENTITY, LEARNING_TABLES, NEEDED, SCORES, STATES
 
 KEYS = 256
 """How many keys are asked for at a time."""
@@ -23,7 +23,6 @@ class Queries:
 
     Attributes:
         columns: those of each table that it has; a table that is not Reflexio's is not among them.
-        without: columns of interactions to read as missing.
         mended_texts: how many texts were no UTF-8.
     """
 
@@ -32,7 +31,6 @@ class Queries:
         self._indexed: dict[tuple[str, str], str] = {}
         self._asks_by_user: bool | None = None
         self._has_blank_users = False
-        self.without: frozenset[str] = frozenset()
         self.mended_texts = 0
         self.columns = self._detect()
 
@@ -53,18 +51,18 @@ class Queries:
         }
         return {table: columns for table, columns in found.items() if columns.issuperset(NEEDED.get(table, ()))}
 
-    def fields(self, table: str, name: str) -> str:
-        """What to select of a table that is called `name` in the query, in the order of FIELDS."""
-        known = self.columns[table]
-        if table == INTERACTIONS:
-            known -= self.without
+    def fields(self, table: str, name: str, without: Collection[str] = ()) -> str:
+        """What to select of a table that is called `name` in the query, in the order of FIELDS; `without` is NULL."""
+        known = self.columns[table].difference(without)
         always = {"rowid": f"{name}.rowid", "outcome_id": f"CAST({name}.rowid AS TEXT)"}
         return ", ".join(f"{name}.{field}" if field in known else always.get(field, "NULL") for field in FIELDS[table])
 
-    def keyed(self, table: str, column: str, keys: list[str]) -> Iterator[list[Sequence[Any]]]:
-        """The rows whose column is one of these keys, in no order, some at a time."""
+    def keyed(
+        self, table: str, column: str, keys: list[str], *, without: Collection[str] = ()
+    ) -> Iterator[list[Sequence[Any]]]:
+        """The rows whose column is one of these keys, in no order, some at a time; columns `without` are not read."""
         source = self._indexed.get((table, column)) or self._index(table, column)
-        fields = self.fields(table, "t")
+        fields = self.fields(table, "t", without)
         for chunk in chunks(keys):
             yield self._all(f"SELECT {fields} {source} IN ({marks(chunk)})", padded(chunk))
 

@@ -71,6 +71,8 @@ NO_SESSION = "request without a session id"
 NO_REQUEST = "interaction without its request"
 OF_LEFT_OUT = "interaction of a request that is left out"
 _NAMED = "(session_id IS NOT NULL AND trim(session_id) <> '')"
+_CONTENTS = FIELDS[INTERACTIONS][3:]
+"""The columns of interactions that one can do without: all but their id, request and time."""
 BAD_TEXT = "texts that are no UTF-8"
 BY_TIME = "verdicts without a user, given to the one whose session began then"
 
@@ -202,10 +204,9 @@ class Store:
             InputError: there is no such column to do without.
             LogError: the database is damaged, locked, or was written meanwhile.
         """
-        unknown = sorted(set(without) - set(FIELDS[INTERACTIONS][3:]))
+        unknown = sorted(set(without) - set(_CONTENTS))
         if unknown:
-            raise InputError(f"without={unknown[0]!r}; {choice_words(unknown[0], FIELDS[INTERACTIONS][3:])}")
-        self._queries.without = frozenset(without)
+            raise InputError(f"without={unknown[0]!r}; {choice_words(unknown[0], _CONTENTS)}")
         for reason, place in self._refused:
             account.records += 1
             account.skip(reason, place)
@@ -215,7 +216,7 @@ class Store:
         for batch in self._batches(account):
             lost = self._add_requests(batch, parts)
             records = [record for record in batch.values() if record.requests]
-            interactions += self._fill(records, parts, placed) + self._leave_out_turns(lost, account)
+            interactions += self._fill(records, parts, placed, without) + self._leave_out_turns(lost, account)
             yield from records
         self._count_requestless(interactions, account)
         yield from self._unplaced(parts, placed)
@@ -228,7 +229,6 @@ class Store:
         """The sessions of one id: of several users, where several use it. Nothing else is read."""
         if REQUESTS not in self.columns:
             return []
-        self._queries.without = frozenset()
         parts = self._parts(account)
         rows = self._queries.rows(
             "SELECT DISTINCT coalesce(user_id, '') FROM requests WHERE session_id = ? ORDER BY 1", (session,)
@@ -293,7 +293,7 @@ class Store:
         """Count the interactions of requests that are left out."""
         count = 0
         if requests and INTERACTIONS in self.columns:
-            for rows in self._queries.keyed(INTERACTIONS, "request_id", requests):
+            for rows in self._queries.keyed(INTERACTIONS, "request_id", requests, without=_CONTENTS):
                 count += len(rows)
                 account.records += len(rows)
                 for row in rows:
@@ -312,11 +312,13 @@ class Store:
 
     # -- what belongs to a session ------------------------------------------------------------------------------------
 
-    def _fill(self, batch: list[SessionRecord], parts: Parts, placed: Mapping[str, Ids]) -> int:
+    def _fill(
+        self, batch: list[SessionRecord], parts: Parts, placed: Mapping[str, Ids], without: Collection[str] = ()
+    ) -> int:
         """Give sessions their interactions and verdicts. Returns how many interactions the log has of them."""
         if not batch:
             return 0
-        count = self._add_turns(batch, parts) if INTERACTIONS in self.columns else 0
+        count = self._add_turns(batch, parts, without) if INTERACTIONS in self.columns else 0
         by_key = {(record.user, record.session): record for record in batch}
         sessions = list(dict.fromkeys(record.session for record in batch))
         for outcome in self._verdicts(OUTCOMES, sessions, outcome_row, parts, placed, list(by_key)):
@@ -337,11 +339,11 @@ class Store:
         self._add_states(by_key)
         return count
 
-    def _add_turns(self, batch: list[SessionRecord], parts: Parts) -> int:
+    def _add_turns(self, batch: list[SessionRecord], parts: Parts, without: Collection[str]) -> int:
         """Give sessions their interactions. Returns how many the log has of them."""
         turns_of = {request[0]: record.interactions for record in batch for request in record.requests}
         count = 0
-        for rows in self._queries.keyed(INTERACTIONS, "request_id", list(turns_of)):
+        for rows in self._queries.keyed(INTERACTIONS, "request_id", list(turns_of), without=without):
             count += len(rows)
             for row in rows:
                 try:
@@ -406,7 +408,9 @@ class Store:
         """The session ids that several users use, each with who they are and when their session began."""
         if self._shared is None:
             self._shared = {}
-            several = "SELECT session_id FROM requests GROUP BY session_id HAVING count(DISTINCT user_id) > 1"
+            several = (
+                "SELECT session_id FROM requests GROUP BY session_id HAVING count(DISTINCT coalesce(user_id, '')) > 1"
+            )
             query = (
                 "SELECT session_id, user_id, min(created_at) FROM requests "
                 f"WHERE session_id IN ({several}) GROUP BY session_id, user_id"
@@ -511,7 +515,6 @@ class Store:
 
     def interactions(self, account: Log) -> Iterator[InteractionRow]:
         """Every interaction that can be used, by id."""
-        self._queries.without = frozenset()
         yield from self._table(INTERACTIONS, "interaction_id", interaction_row, self._parts(account))
 
     def outcomes(self, account: Log) -> Iterator[OutcomeRow]:

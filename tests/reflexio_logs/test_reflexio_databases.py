@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -438,6 +439,36 @@ def test_what_nobody_looks_at_is_not_read(tmp_path: Path) -> None:
         assert [(turn.content, turn.tools, turn.tokens) for turn in record.interactions] == [("", (), 3)]
         with pytest.raises(InputError, match=r"without='contents'.*did you mean 'content'"):
             next(store.sessions(account, without=["contents"]))
+
+
+def test_who_looks_at_less_takes_nothing_from_who_reads_all(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "reflexio.db")
+    for number in range(70):  # more than are read at a time
+        writer.session(f"s{number:02}", at=BEGIN + timedelta(hours=number))
+    with open_store(writer.done()) as store:
+        records = store.sessions(store.account())
+        first = next(records)
+        assert sum(1 for _ in store.sessions(store.account(), without=["content"])) == 70
+        whole = [first, *records]
+    assert len(whole) == 70
+    assert all(turn.content for record in whole for turn in record.interactions)
+
+
+def test_a_user_without_a_name_is_another_one_of_the_same_session_id(tmp_path: Path) -> None:
+    """So a verdict that names neither user nor answer is nobody's, rather than of whoever comes first."""
+    writer = Writer(tmp_path / "reflexio.db")
+    writer.connection.execute("DROP TABLE requests")
+    writer.connection.execute("CREATE TABLE requests (request_id, user_id, session_id, created_at)")
+    for number, user in enumerate((None, "u1")):
+        at = (BEGIN + timedelta(hours=number)).isoformat()
+        writer.connection.execute("INSERT INTO requests VALUES (?, ?, 's', ?)", (f"r{number}", user, at))
+    writer.shadow("gone", "s")
+    with open_store(writer.done()) as store:
+        found = [
+            (record.user, len(record.requests), len(record.shadow_verdicts))
+            for record in store.sessions(store.account())
+        ]
+    assert found == [("", 1, 0), ("u1", 1, 0), ("", 0, 1)]
 
 
 def test_single_tables_are_read_row_by_row(newest_log: Path) -> None:
