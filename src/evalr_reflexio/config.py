@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,6 +50,15 @@ class Experiment:
     started_at: datetime | None = None
     ended_at: datetime | None = None
     assigned_in: str | None = None
+
+    @property
+    def until(self) -> datetime | None:
+        """When it was over: logs keep whole seconds, and what began in the second of the stop began before it."""
+        return None if self.ended_at is None else self.ended_at + timedelta(seconds=1)
+
+    def ran_at(self, time: datetime) -> bool:
+        """Whether it ran then, as far as that is known."""
+        return (self.started_at is None or time >= self.started_at) and (self.until is None or time < self.until)
 
 
 class Rates(NamedTuple):

@@ -14,7 +14,7 @@ from evalr.quoting import quoted
 from evalr_reflexio.arms import NO_REQUEST, ArmReading, ExperimentArms
 from evalr_reflexio.assigning import experiment_arm
 from evalr_reflexio.config import DEFAULT_ORG, Config, Experiment
-from evalr_reflexio.registry import REGISTRY, SECOND, ExperimentRegistry, is_registry
+from evalr_reflexio.registry import REGISTRY, ExperimentRegistry, is_registry
 from evalr_reflexio.rows import RequestRow, SessionRecord
 from evalr_reflexio.store import Store
 
@@ -35,10 +35,7 @@ class AssignedArms(ExperimentArms):
     def attributed(self, record: SessionRecord) -> RequestRow | None:
         """The first request, where the experiment ran then."""
         first = record.first
-        started, ended = self.experiment.started_at, self.experiment.ended_at
-        if first is None or (started is not None and first.at < started):
-            return None
-        return None if ended is not None and first.at >= ended + SECOND else first
+        return first if first is not None and self.experiment.ran_at(first.at) else None
 
     def read(self, record: SessionRecord) -> ArmReading:
         """The arm of one session."""

@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,9 +32,6 @@ SCHEMA = 1
 APPLICATION = 0x65767270  # "evrp"
 PATIENCE = 30.0
 """Seconds to wait for another process that is writing. Each writes for milliseconds."""
-
-SECOND = timedelta(seconds=1)
-"""As exactly as logs keep times: what began in the second of the stop began before it."""
 
 REGISTRY = "experiments.db"
 """What the file is called, unless somebody says otherwise."""
@@ -300,7 +297,6 @@ class ExperimentRegistry:
         from evalr_reflexio.places import config_for, open_store
 
         found = self.get(experiment)
-        ended = None if found.ended_at is None else found.ended_at + SECOND
         with open_store(log) as store:
             own = config_for(store, config)
             notes = of_another_org(found, store.org or own.org, self.path)
@@ -309,7 +305,7 @@ class ExperimentRegistry:
                 arms=arms_in_log(found, notes, store=store),
                 config=replace(own, org=self.org, experiments=self.experiments),
                 since=found.started_at,
-                until=ended,
+                until=found.until,
                 now=now,
                 **options,
             )

@@ -177,6 +177,27 @@ def test_arms_of_a_registry_are_those_of_a_log_that_carries_none(tmp_path: Path)
     assert (mine.value, mine.low, mine.high) == (theirs.value, theirs.low, theirs.high)
 
 
+def test_what_began_within_the_second_of_the_stop_is_in_it_whoever_counts(tmp_path: Path) -> None:
+    registry = ExperimentRegistry(tmp_path / "experiments.db")
+    registry.start("exp-1", holdout_percentage=40, now=START)
+    registry.stop("exp-1", now=STOP)
+    writer = Writer(tmp_path / "reflexio.db")
+    stamp = {"retrieval_experiment_id": "exp-1", "retrieval_experiment_arm": "treatment"}
+    for number, after in enumerate((0.5, 1.0)):
+        at = STOP + timedelta(seconds=after)
+        writer.session(f"s{number}", "u1", at, **stamp)
+        writer.outcome(f"s{number}", "u1", at)
+    path = writer.done()
+    found, all_of_it = (registry.results(path, "exp-1", now=NOW), impact(path, arms="experiment:exp-1", now=NOW))
+    assert found.arms is not None
+    assert all_of_it.arms is not None
+    assert found.success.n == 1
+    assert found.arms.notes == ()
+    assert found.arms.attributed == all_of_it.arms.attributed == (1, 1)
+    (note,) = all_of_it.arms.notes
+    assert note.startswith("1 judged session of these arms began while it did not run")
+
+
 def test_arms_that_the_log_carries_are_read_and_checked_by_a_registrys_percentage(tmp_path: Path) -> None:
     _, log, _ = made(tmp_path)
     found = impact(log, arms="experiment:exp-1", now=NOW).arms

@@ -190,11 +190,9 @@ class Gathering:
 
     def _count_attributed(self, at: datetime, arm: str | None) -> None:
         """Whether a judged session carries the split; of an experiment's, only those that began while it ran count."""
-        if isinstance(self.arms, ExperimentArms):
-            started, ended = self.arms.experiment.started_at, self.arms.experiment.ended_at
-            if (started is not None and at < started) or (ended is not None and at > ended):
-                self.attributed_outside += arm is not None
-                return
+        if isinstance(self.arms, ExperimentArms) and not self.arms.experiment.ran_at(at):
+            self.attributed_outside += arm is not None
+            return
         self.judged_in_experiment += 1
         self.attributed += arm is not None
 

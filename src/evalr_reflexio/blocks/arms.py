@@ -106,7 +106,7 @@ def _method(lift: Lift, shown: Estimate) -> str:
     theirs = lift_tile(*counts)["shown"]
     return (
         f"Success rate of {lift.treatment_arm} less that of {lift.control_arm}. {of}. {method_sentence(shown)} "
-        f"Reflexio's own page, which takes sessions for independent, shows {theirs}."
+        f"By the rule of Reflexio's own tile, which takes sessions for independent, the same ones come to {theirs}."
     )
 
 
