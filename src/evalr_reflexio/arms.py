@@ -284,7 +284,9 @@ def arms_of(
     if not isinstance(arms, str):
         if all(hasattr(arms, name) for name in ("name", "labels", "unit", "randomised", "read")):
             return arms
-        raise InputError(f"arms={arms!r} tells no arms: give a text, such as 'tag', or SourceArms({{'control': [...]}})")
+        raise InputError(
+            f"arms={arms!r} tells no arms: give a text, such as 'tag', or SourceArms({{'control': [...]}})"
+        )
     kind, _, rest = arms.partition(":")
     if kind == TAG_WORD and not rest:
         if store is not None and not store.keeps_metadata:

@@ -330,7 +330,9 @@ def test_corrections_of_an_older_server_are_not_taken_for_what_later_ones_count(
         assert found.success.n > 30
         known.append(found.everyone.measures["corrections"].n)
         verdicts = [each.result for each in read(folder) if isinstance(each, Stored) and each.measure == "outcome"]
-        values = {each.value.corrections for each in verdicts if isinstance(each, Verdict) and "agent" in each.evaluator}
+        values = {
+            each.value.corrections for each in verdicts if isinstance(each, Verdict) and "agent" in each.evaluator
+        }
         assert (values == {None}) is (name == "old")
     assert (known[0] > 30, known[1]) == (True, 0)
 

@@ -215,8 +215,8 @@ def impact(
         randomised: say that tags or request sources were assigned at random; without it, differences are flagged
             observational. Retrieval experiments are randomised by Reflexio.
         unit: what tags or request sources were assigned to, which the sample-ratio check counts: "session", or "user".
-        holdout: the share that was meant to be held out, such as 0.1 or "10%", for the sample-ratio check; of an experiment its
-            own percentage is known.
+        holdout: the share that was meant to be held out, such as 0.1 or "10%", for the sample-ratio check; of an
+            experiment its own percentage is known.
         assigned: how the application assigned with `assign_arm`, as `user:10%` or `session:10%`: then the arm of each
             session is computed anew and checked against the log. It says the unit and the share held out, too.
         registry: of evalr's own experiments, for `experiment:ID`; by default `experiments.db` beside the log, where the
