@@ -69,7 +69,10 @@ def test_with_a_token_nothing_is_shown_without_it(site) -> None:
         answer = made.ask("/", headers=headers)
         assert answer.status_code == 401
         assert "convo_0" not in answer.text
+        assert made.log.name not in answer.text
     assert made.ask(f"/?token={TOKEN}").status_code == 401
+    for method, path in (("GET", "/login"), ("PUT", "/"), ("POST", "/run"), ("GET", "/none")):
+        assert made.log.name not in made.ask(path, method=method).text
     made.send("/login", {"token": "wrong"}, status=401)
     cookie = made.send("/login", {"token": TOKEN}).headers["set-cookie"]
     assert TOKEN not in cookie

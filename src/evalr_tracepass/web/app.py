@@ -309,12 +309,12 @@ def _delete_signal(desk: Desk, request: Request, fields: Fields) -> Response:
 def _ask_for_token(desk: Desk, request: Request, fields: Fields) -> Response:
     if desk.guard.token is None:
         return RedirectResponse("/", status_code=303)
-    return HTMLResponse(desk.page("login.html", wrong=False))
+    return HTMLResponse(desk.page("login.html", bare=True, wrong=False))
 
 
 def _take_token(desk: Desk, request: Request, fields: Fields) -> Response:
     if not desk.guard.knows(fields.get("token")):
-        return HTMLResponse(desk.page("login.html", wrong=True), status_code=401)
+        return HTMLResponse(desk.page("login.html", bare=True, wrong=True), status_code=401)
     answer = RedirectResponse("/", status_code=303)
     secure = request.url.scheme == "https"
     answer.set_cookie(COOKIE, desk.guard.cookie, httponly=True, samesite="strict", secure=secure, path="/")
@@ -329,17 +329,14 @@ async def _file(request: Request) -> Response:
 
 
 def _refused(desk: Desk, scope: Any, status: int, said: str) -> Response:
-    """What the guard refuses."""
+    """What the guard refuses: nobody has shown a token yet."""
     if status == 401:
-        return HTMLResponse(
-            desk.page("login.html", wrong=False), status_code=401, headers={"www-authenticate": "Bearer"}
-        )
-    # Whoever calls it by a strange name learns nothing of it.
-    return (
-        Response(said + "\n", status_code=status, media_type="text/plain")
-        if status == 421
-        else _problem(desk, status, said, title="Refused")
-    )
+        page = desk.page("login.html", bare=True, wrong=False)
+        return HTMLResponse(page, status_code=401, headers={"www-authenticate": "Bearer"})
+    if status == 421:
+        # Whoever calls it by a strange name learns nothing of it.
+        return Response(said + "\n", status_code=421, media_type="text/plain")
+    return HTMLResponse(desk.page("problem.html", bare=True, title="Refused", said=said), status_code=status)
 
 
 async def _refused_route(desk: Desk, request: Request, error: Exception) -> Response:

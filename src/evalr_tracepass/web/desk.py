@@ -80,10 +80,11 @@ class Desk:
         }
         return {**found, **{name: each.display_name for name, each in self.signals().items()}}
 
-    def page(self, template: str, **values: Any) -> str:
-        """A page with what every page has."""
+    def page(self, template: str, *, bare: bool = False, **values: Any) -> str:
+        """A page with what every page has; a bare one says nothing of the log, to whoever may not see it."""
         return page(
             template,
+            bare=bare,
             log=self.reading.name,
             trouble=self.reading.error,
             can_act=self.can_act,

@@ -5,9 +5,10 @@
   const picked = document.getElementById("picked");
   if (all && picked) {
     const boxes = [...document.querySelectorAll('.convos input[name="c"]')];
+    const others = Number(picked.dataset.others ?? 0); // ticked on another page of the list
     const count = () => {
       const n = boxes.filter((box) => box.checked).length;
-      picked.textContent = `${n} selected`;
+      picked.textContent = `${n + others} selected`;
       all.checked = n > 0 && n === boxes.length;
       all.indeterminate = n > 0 && n < boxes.length;
     };
