@@ -128,6 +128,8 @@ def _lift(title: str, lift: Lift, *, always_valid: bool, within: bool, whole: bo
     p = lift.always_valid_p if always_valid else lift.p
     if p is not None:
         notes.append(p_words(p))
+    if whole:
+        notes.append(_told(shown, lift))
     if lift.relative.value is not None:
         notes.append(number_line("relative", lift.relative))
     smallest = lift.detectable() if whole else None
@@ -140,6 +142,17 @@ def _lift(title: str, lift: Lift, *, always_valid: bool, within: bool, whole: bo
         notes.append("left out: " + _counts(lift.difference.left_out))
     value, interval = value_words(shown.value, shown.unit), interval_words(shown.low, shown.high, shown.unit)
     return FurtherLine(title, value, interval, notes, within)
+
+
+def _told(shown: Estimate, lift: Lift) -> str:
+    """What a person who has to decide may take from it, and no more."""
+    if shown.low is None or shown.high is None:
+        return "one number without an interval decides nothing"
+    if shown.low <= 0 <= shown.high:
+        return "0 is in the interval: this log does not tell which arm does better"
+    better = lift.treatment_arm if shown.low > 0 else lift.control_arm
+    cause = "" if lift.randomised else ", whatever the cause"
+    return f"0 is not in the interval: {better} does better{cause}"
 
 
 def _with_count(estimate: Estimate) -> str:
