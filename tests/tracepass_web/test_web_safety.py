@@ -71,9 +71,12 @@ def test_with_a_token_nothing_is_shown_without_it(site) -> None:
         assert "convo_0" not in answer.text
         assert made.log.name not in answer.text
     assert made.ask(f"/?token={TOKEN}").status_code == 401
-    for method, path in (("GET", "/login"), ("PUT", "/"), ("POST", "/run"), ("GET", "/none")):
+    for method, path in (("GET", "/login"), ("PUT", "/"), ("POST", "/run"), ("GET", "/static/none")):
         assert made.log.name not in made.ask(path, method=method).text
-    made.send("/login", {"token": "wrong"}, status=401)
+    for fields in ({"form_key": "wrong"}, {"token": "wrong"}):
+        assert made.log.name not in made.send("/login", fields, status=403 if "form_key" in fields else 401).text
+    sent = made.ask("/login", method="POST", json={}, headers={"origin": "http://127.0.0.1:8765"})
+    assert (sent.status_code, made.log.name in sent.text) == (400, False)
     cookie = made.send("/login", {"token": TOKEN}).headers["set-cookie"]
     assert TOKEN not in cookie
     assert "HttpOnly" in cookie

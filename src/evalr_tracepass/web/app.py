@@ -20,7 +20,7 @@ from evalr_tracepass.web.asking import address, asked_of
 from evalr_tracepass.web.conversation import conversation_page
 from evalr_tracepass.web.desk import Desk
 from evalr_tracepass.web.forms import Fields, FormError, fields_of, read_form
-from evalr_tracepass.web.guard import COOKIE, LOGIN, Guarded
+from evalr_tracepass.web.guard import COOKIE, LOGIN, Guarded, is_open
 from evalr_tracepass.web.kept import MOST_PASSES
 from evalr_tracepass.web.lists import list_page
 from evalr_tracepass.web.panel import Ordered, known_of, ordered_of, panel_values, plan_of, transform_choices
@@ -92,14 +92,15 @@ def _done(desk: Desk, view: Page) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         fields = await read_form(request)
         if not desk.guard.is_form(fields.get("form_key")):
-            return _problem(desk, 403, "This form is from before the page was started anew. Go back and reload it.")
+            said = "This form is from before the page was started anew. Go back and reload it."
+            return _problem(desk, 403, said, bare=is_open(request.url.path))
         return await run_in_threadpool(view, desk, request, fields)
 
     return endpoint
 
 
-def _problem(desk: Desk, status: int, said: str, *, title: str = "That did not work") -> Response:
-    return HTMLResponse(desk.page("problem.html", title=title, said=said), status_code=status)
+def _problem(desk: Desk, status: int, said: str, *, title: str = "That did not work", bare: bool = False) -> Response:
+    return HTMLResponse(desk.page("problem.html", bare=bare, title=title, said=said), status_code=status)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -336,18 +337,17 @@ def _refused(desk: Desk, scope: Any, status: int, said: str) -> Response:
     if status == 421:
         # Whoever calls it by a strange name learns nothing of it.
         return Response(said + "\n", status_code=421, media_type="text/plain")
-    return HTMLResponse(desk.page("problem.html", bare=True, title="Refused", said=said), status_code=status)
+    return _problem(desk, status, said, title="Refused", bare=True)
 
 
 async def _refused_route(desk: Desk, request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    if status == 404:
-        return _problem(desk, 404, "There is no such page.", title="Not found")
-    return _problem(desk, status, "That cannot be done here.")
+    title, said = ("Not found", "There is no such page.") if status == 404 else ("Refused", "That cannot be done here.")
+    return _problem(desk, status, said, title=title, bare=is_open(request.url.path))
 
 
 async def _bad_form(desk: Desk, request: Request, error: Exception) -> Response:
-    return _problem(desk, 400, str(error))
+    return _problem(desk, 400, str(error), bare=is_open(request.url.path))
 
 
 async def _failed(desk: Desk, request: Request, error: Exception) -> Response:

@@ -101,7 +101,7 @@ class Guard:
                 return 403, "This page is read-only: it shows results, and changes nothing."
             if not _is_same_origin(headers, host):
                 return 403, "This form was sent from another page, so it was not taken."
-        if self.token is not None and path != LOGIN and not path.startswith(STATIC) and not self._is_known(headers):
+        if self.token is not None and not is_open(path) and not self._is_known(headers):
             return 401, "This page needs its token."
         return None
 
@@ -170,6 +170,11 @@ def check_token(token: str) -> None:
             f"a token must have at least {SHORTEST_TOKEN} characters, and only ASCII, such as "
             "`python -c 'import secrets; print(secrets.token_urlsafe())'` makes"
         )
+
+
+def is_open(path: str) -> bool:
+    """Whether whoever has no token may ask for it."""
+    return path == LOGIN or path.startswith(STATIC)
 
 
 def is_loopback(host: str) -> bool:
