@@ -186,3 +186,16 @@ def test_new_files_of_a_folder_are_seen(site, tmp_path) -> None:
     reading._thread.join(10)
     assert len(reading.snapshot.entries) == 24
     assert reading.snapshot.left_out["file of a kind that no reader knows"] == 1
+
+
+def test_numbers_of_a_log_that_count_nothing_are_not_shown(site) -> None:
+    lines = desk_lines(3)
+    for count in (10**400, 9 * 10**4299, -1, True, 0.5):
+        spent = {"input_tokens": count, "output_tokens": count, "latency": count if count != 0.5 else -0.5}
+        lines[0]["turns"].append({"role": "agent", "text": "Done.", "metadata": spent})
+    made = site(lines, passes=1)
+    found = {row.split()[0]: " ".join(row.split()) for row in rows(made.page("/"))}
+    assert "12 turns | 600 input | 40 output" in found["convo_0"]
+    page = made.page(f"/c/{key_of('convo_0', 'user_0')}")
+    assert "12 turns | 600 input | 40 output" in page
+    assert " s</bdi>" not in page

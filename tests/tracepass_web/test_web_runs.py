@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from reflex_service import KEY, FakeReflex
 
+from evalr.errors import StoreError
 from evalr.tracepass import BatchTransport, LabelScore, LivePreview, Prediction, Preset, Signal
 from evalr_tracepass.web.snapshot import key_of
 
@@ -86,6 +87,7 @@ def test_the_panel_has_the_scopes_the_signals_and_the_estimate_of_the_seed(site)
         ("scope=24h", 0),
         ("scope=range&since=2026-11-03&until=2026-11-05", 3),
         ("scope=range&until=2026-11-02", 2),
+        ("scope=range&until=9999-12-31", 12),
     ],
 )
 def test_an_estimate_is_of_the_scope(site, query: str, conversations: int) -> None:
@@ -229,6 +231,37 @@ def test_a_running_pass_says_how_far_it_is_and_what_failed_is_sent_again(site) -
     made.send(f"{address}/retry", {})
     assert "Pass complete 12 conversations flagged" in told(ended(made, address))
     assert "Nothing of this pass has failed." in told(made.page(f"{address}/failed"))
+
+
+def test_a_pass_that_is_asked_for_twice_is_run_and_paid_for_once(site) -> None:
+    from evalr.tracepass import LocalTransport
+
+    slow = Slow()
+    made = site(reflexes={slow.name: slow}, transport=LocalTransport({slow.name: slow}, largest=4, together=1))
+    fields = {"set": "1", "s": TONE, "c": [key(1), key(2)]}
+    first, again = (made.send("/run", fields).headers["location"] for _ in range(2))
+    other = made.send("/run", {**fields, "c": [key(1)]}).headers["location"]
+    slow.go_on.set()
+    assert first == again != other
+    for address in (first, other):
+        assert "Pass complete" in told(ended(made, address))
+    assert len(made.store.passes(made.desk.kept.account)) == 2
+    later = made.send("/run", {**fields, "rerun": "all"}).headers["location"]
+    assert later != first
+
+
+def test_a_store_that_cannot_be_read_is_not_one_without_the_pass(site, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = site(passes=1)
+    account = made.desk.kept.account
+    (found,) = made.store.passes(account)
+
+    def locked(*args: Any, **options: Any) -> Any:
+        raise StoreError("passes.db: database is locked")
+
+    monkeypatch.setattr(made.store, "get_pass", locked)
+    monkeypatch.setattr(made.store, "passes", locked)
+    for path in (f"/passes/{found.id}", "/passes", "/"):
+        assert "database is locked" in told(made.page(path, status=503))
 
 
 def test_a_pass_that_was_cut_short_can_be_resumed(site) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from evalr import InputError
+from evalr.background import run_sync
 from evalr_tracepass.web.guard import COOKIE, Guard, is_loopback
 
 TOKEN = "a-token-of-these-tests-1"
@@ -83,6 +84,28 @@ def test_with_a_token_nothing_is_shown_without_it(site) -> None:
     assert "SameSite=strict" in cookie
     assert "convo_0" in made.ask("/", headers={"cookie": cookie.partition(";")[0]}).text
     assert "convo_0" in made.ask("/", headers={"authorization": f"bearer {TOKEN}"}).text
+
+
+@pytest.mark.parametrize("others", ['_xsrf={"a":1}; ', "a b=c;", ";;=;", f"{COOKIE}=old; "])
+def test_cookies_of_other_programs_of_this_machine_do_no_harm(site, others: str) -> None:
+    made = site(token=TOKEN)
+    own = f"{COOKIE}={made.desk.guard.cookie}"
+    for sent in (others + own, f"{own}; {others}"):
+        assert made.ask("/", headers={"cookie": sent}).status_code == 200
+    assert made.ask("/", headers={"cookie": others}).status_code == 401
+
+
+def test_a_form_that_does_not_come_whole_is_no_error_of_the_server() -> None:
+    from starlette.requests import Request
+
+    from evalr_tracepass.web.forms import FormError, read_form
+
+    async def gone() -> Any:
+        return {"type": "http.disconnect"}
+
+    kind = [(b"content-type", b"application/x-www-form-urlencoded")]
+    with pytest.raises(FormError, match="did not come whole"):
+        run_sync(read_form(Request({"type": "http", "method": "POST", "headers": kind}, gone)))
 
 
 def test_a_token_must_be_long(site) -> None:

@@ -21,6 +21,9 @@ TURNS = 200
 LONGEST_TURN = 20_000
 """Characters of one turn that are shown."""
 
+LONGEST_LATENCY = 10**9
+"""Seconds; a log that says more, or less than none, measured something else."""
+
 
 class Label(NamedTuple):
     """One result, as a chip and a rail show it; `link` leads to its turn, where that is on a page."""
@@ -170,7 +173,7 @@ def _facts(metadata: dict[str, Any], step: Step) -> Iterable[str]:
         if count is not None:
             yield f"{count:,} {word}"
     latency = metadata.get("latency")
-    if isinstance(latency, int | float) and not isinstance(latency, bool):
+    if isinstance(latency, int | float) and not isinstance(latency, bool) and 0 <= latency <= LONGEST_LATENCY:
         yield f"{latency:,.2f} s"
     reason = metadata.get("finish_reason")
     if isinstance(reason, str) and reason:

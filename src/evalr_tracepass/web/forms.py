@@ -39,11 +39,16 @@ async def read_form(request: Request) -> Fields:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise FormError("This page takes only its own forms.")
+    from starlette.requests import ClientDisconnect
+
     body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > LARGEST:
-            raise FormError("This form is too large.")
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > LARGEST:
+                raise FormError("This form is too large.")
+    except ClientDisconnect as error:
+        raise FormError("This form did not come whole.") from error
     return fields_of(body.decode("utf-8", "replace"))
 
 

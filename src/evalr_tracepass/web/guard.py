@@ -7,7 +7,6 @@ import ipaddress
 import secrets
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -122,11 +121,9 @@ class Guard:
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self.knows(given.strip()):
             return True
-        try:
-            found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-        except CookieError:
-            return False
-        return found is not None and _same(found.value, self.cookie)
+        # Not read with `http.cookies`, which gives up at the first cookie that another program made ill.
+        named = (each.strip().partition("=") for each in headers.get("cookie", "").split(";"))
+        return any(name == COOKIE and _same(value, self.cookie) for name, _, value in named)
 
 
 class Guarded:

@@ -60,12 +60,14 @@ class Job:
 
     Attributes:
         pass_id: which.
+        asked: what was asked for, None where any other may be run beside it.
         found: the pass as it was last seen.
         error: why it stopped.
         has_ended: whether nothing is done for it any more.
     """
 
     pass_id: str
+    asked: Hashable = None
     found: Pass | None = None
     error: str | None = None
     has_ended: bool = False
@@ -90,13 +92,16 @@ class Runner:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _thread: threading.Thread | None = None
 
-    def start(self, pass_id: str, work: Work) -> Job:
-        """Run a pass when those before it have ended. One that is being run already is left alone."""
+    def start(self, pass_id: str, work: Work, *, asked: Hashable = None) -> Job:
+        """Run a pass when those before it have ended. One that is being run already is left alone.
+
+        So is one for which the same was asked, by another tab or a second click: it would be paid for twice.
+        """
         with self._lock:
-            known = self._jobs.get(pass_id)
-            if known is not None and not known.has_ended:
-                return known
-            job = self._jobs[pass_id] = Job(pass_id)
+            for known in self._jobs.values():
+                if not known.has_ended and (known.pass_id == pass_id or (asked is not None and known.asked == asked)):
+                    return known
+            job = self._jobs[pass_id] = Job(pass_id, asked)
             self._queue.put((job, work))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="evalr passes", daemon=True)

@@ -195,7 +195,8 @@ def _dated(ordered: Ordered, filters: Filters) -> Filters:
         raise InputError("A custom range needs a first day, a last day, or both.")
     if since is not None and until is not None and until < since:
         raise InputError("The range ends before it begins.")
-    end = None if until is None else until + timedelta(days=1)
+    # After the last day that there is, nothing has to be left out.
+    end = None if until is None or until.date() == date.max else until + timedelta(days=1)
     return filters.model_copy(update={"since": since, "until": end})
 
 

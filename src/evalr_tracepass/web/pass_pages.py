@@ -53,6 +53,7 @@ def pass_of(kept: Kept, pass_id: str) -> Pass | None:
     try:
         return kept.store.get_pass(kept.account, pass_id)
     except StoreError:
+        kept.passes()  # a store that cannot be read says so; one that can has no such pass
         return None
 
 

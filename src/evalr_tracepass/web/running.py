@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 from evalr.errors import LogError
 from evalr.inputs import Transcript
@@ -20,13 +20,12 @@ def ahead_of(
     desk: Desk, snapshot: Snapshot, entries: Sequence[Entry], made: Plan, *, patience: float | None
 ) -> Ahead | None:
     """What a plan comes to, or None while that is being counted, for whoever waits no longer."""
-    key = (snapshot.number, made.scope, tuple(entry.key for entry in entries), tuple(map(str, made.groups)))
+    key = _asked(snapshot, entries, made)
     return desk.counts.ask(key, lambda: look_ahead(desk, snapshot, entries, made), patience=patience)
 
 
 def begin(desk: Desk, snapshot: Snapshot, entries: Sequence[Entry], made: Plan, rerun: Rerun) -> str:
-    """Begin a pass. Returns its id."""
-    pass_id = str(uuid.uuid4())
+    """Begin a pass, unless the very same one has been begun and not ended. Returns its id."""
 
     def work(job: Job) -> Pass:
         ahead = ahead_of(desk, snapshot, entries, made, patience=None)
@@ -34,8 +33,13 @@ def begin(desk: Desk, snapshot: Snapshot, entries: Sequence[Entry], made: Plan, 
         traces = snapshot.transcripts(entries)
         return _passes(desk, job).run_sync(made, traces, rerun=rerun, estimate=estimate, pass_id=job.pass_id)
 
-    desk.runner.start(pass_id, work)
-    return pass_id
+    asked = (_asked(snapshot, entries, made), rerun)
+    return desk.runner.start(str(uuid.uuid4()), work, asked=asked).pass_id
+
+
+def _asked(snapshot: Snapshot, entries: Sequence[Entry], made: Plan) -> Hashable:
+    """By which two plans for the same conversations are the same."""
+    return (snapshot.number, made.scope, tuple(entry.key for entry in entries), tuple(map(str, made.groups)))
 
 
 def resume(desk: Desk, found: Pass) -> None:

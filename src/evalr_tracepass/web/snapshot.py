@@ -30,6 +30,9 @@ REMEMBERED = 16
 OPENING = 160
 """Characters of a conversation's first message, for lists."""
 
+MOST_TOKENS = 10**15
+"""Of one turn; a log that says more counts something else, or nothing."""
+
 DUPLICATE = "duplicate conversation"
 NO_ID = "no id"
 
@@ -234,7 +237,7 @@ def signature_of(path: Path) -> Signature | None:
 def tokens_of(metadata: dict[str, Any], name: str) -> int | None:
     """A turn's tokens of a kind, where its log says."""
     found = metadata.get(name)
-    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
+    return found if isinstance(found, int) and not isinstance(found, bool) and 0 <= found <= MOST_TOKENS else None
 
 
 def _entry(key: str, trace: Trace, transcript: Transcript, file: int, place: int) -> Entry:

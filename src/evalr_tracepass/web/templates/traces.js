@@ -40,6 +40,7 @@
       let page = null;
       try {
         const answer = await fetch(location.href, { headers: { accept: "text/html" } });
+        if (answer.status >= 500) return poll(part); // the store is busy, say
         page = new DOMParser().parseFromString(await answer.text(), "text/html");
       } catch {
         poll(part); // the server may be there again
