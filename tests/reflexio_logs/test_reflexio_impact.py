@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from reflexio_writing import BEGIN, Writer
 
+from evalr.bulk import report
 from evalr.errors import InputError, LogError, RecordError
 from evalr.estimates.estimate import Estimate
 from evalr.inputs import About, Exchange, Session
@@ -333,6 +334,31 @@ def test_a_period_takes_in_what_began_in_it(newest_log: Path) -> None:
     within = [each for each in comparisons if each.about and each.about.at and since <= each.about.at < until]
     assert found.shadow is not None
     assert found.shadow.wins == shadow_wins.estimate(within)
+
+
+def test_where_nobody_is_in_an_arm_learnings_are_of_all_sessions(writer: Writer) -> None:
+    """As in a report on a month after the experiment, which finds arms that none of its sessions has."""
+    given = json.dumps([{"kind": "profile", "learning_id": "p1"}])
+    later = BEGIN + timedelta(days=20)
+    for number in range(60):
+        stamp = {"retrieval_experiment_id": "e", "retrieval_experiment_arm": "treatment"} if number < 10 else {}
+        at = (BEGIN if stamp else later) + timedelta(hours=number)
+        session, user = f"s{number}", f"u{number % 25}"
+        writer.session(session, user, at, **stamp)
+        writer.turn(f"r-{user}-{session}", at, "Agent", retrieved_learnings=given if number % 2 else None)
+        writer.outcome(session, user, at, success=int(number % 3 > 0))
+    path = writer.done()
+    plain, split = (impact(path, arms=arms, since=later, now=NOW).learnings for arms in (None, "experiment:e"))
+    assert plain is not None
+    assert plain.given[0].association is not None
+    assert plain.given[0].association.difference.n == 50
+    assert split == plain
+    (section,) = [each for each in report(path, since=later, now=NOW).further if each.name == "learnings"]
+    assert section.data == plain.to_dict()
+    among = impact(path, arms="experiment:e", now=NOW).learnings
+    assert among is not None
+    assert among.given[0].association is not None
+    assert among.given[0].association.difference.n == 10
 
 
 def test_what_is_judged_is_never_more_than_what_could_be(writer: Writer) -> None:

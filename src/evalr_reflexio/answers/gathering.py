@@ -107,6 +107,10 @@ class Gathering:
         """Whether answers of an arm could have been given learnings."""
         return self.arms is None or (arm is not None and arm not in self.controls)
 
+    def has_arms(self) -> bool:
+        """Whether any session of the period is in an arm."""
+        return any(sums.published or sums.judged for arm, sums in self.sums.items() if arm is not None)
+
     def _count(
         self, record: SessionRecord, reading: ArmReading, judged: OutcomeRow | None, user: int, said: Spoken | None
     ) -> None:
@@ -162,7 +166,10 @@ class Gathering:
                 self._see_given(turn)
                 given.update(turn.learnings or ())
             cited = set().union(*said.cited)
-            self.learnings.end(given, cited, success, user, could_be_given=self.could_be_given(arm))
+            in_no_arm = self.arms is not None and arm is None
+            self.learnings.end(
+                given, cited, success, user, could_be_given=self.could_be_given(arm), in_no_arm=in_no_arm
+            )
 
     def _see_shadow(self, at: datetime) -> None:
         """Count an answer with another one beside it, by when it was given."""

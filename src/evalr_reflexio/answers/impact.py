@@ -442,12 +442,14 @@ def _shadow(gathering: Gathering) -> ShadowAnswer | None:
 def _learnings(gathering: Gathering, judge: tuple[str, str]) -> LearningAnswer | None:
     if not gathering.learnings.learnings and not gathering.learnings.left_out:
         return None
-    among = "all sessions" if gathering.arms is None else "sessions in an arm with Reflexio"
+    # Where nobody is in an arm, those in none are everybody, of whom there is as much to say as without arms.
+    in_no_arm = gathering.arms is not None and not gathering.has_arms()
+    among = "all sessions" if gathering.arms is None or in_no_arm else "sessions in an arm with Reflexio"
     ended = ArmSums(gathering.numbering)
     for arm, sums in gathering.sums.items():
-        if gathering.could_be_given(arm):
+        if in_no_arm or gathering.could_be_given(arm):
             ended.merge(sums)
-    return gathering.learnings.answer(gathering.asked, ended.ended(), judge, among=among)
+    return gathering.learnings.answer(gathering.asked, ended.ended(), judge, among=among, in_no_arm=in_no_arm)
 
 
 def _customers(gathering: Gathering) -> CustomerAnswer | None:

@@ -208,12 +208,12 @@ class _One:
     """What is summed up of one learning."""
 
     __slots__ = (
-        "by_user", "cited", "diagnoses", "failures_with", "irrelevant", "judged", "negative", "negative_sessions",
-        "neutral", "positive", "positive_sessions", "qualifying_sessions", "relevant", "sessions", "successes_with",
+        "by_user", "cited", "diagnoses", "failures_with", "in_no_arm", "irrelevant", "judged", "negative",
+        "negative_sessions", "neutral", "positive", "positive_sessions", "qualifying_sessions", "relevant", "sessions", "successes_with",
         "uses",
     )  # fmt: skip
 
-    _COUNTS = tuple(name for name in __slots__ if name not in ("by_user", "diagnoses"))
+    _COUNTS = tuple(name for name in __slots__ if name not in ("by_user", "diagnoses", "in_no_arm"))
 
     def __init__(self) -> None:
         for name in self._COUNTS:
@@ -221,6 +221,8 @@ class _One:
         self.diagnoses: Counter[str] = Counter()
         self.by_user: dict[int, tuple[int, int]] = {}
         """(successes, sessions) of judged sessions with it, by the number of the user."""
+        self.in_no_arm: dict[int, tuple[int, int]] = {}
+        """The same of sessions in no arm, where there are arms."""
 
     def count(self, row: LearningRow, diagnosis: str | None) -> None:
         """Count a verdict."""
@@ -238,19 +240,21 @@ class _One:
             self.negative += 1
             self.diagnoses[diagnosis] += 1
 
-    def ended(self, user: int, success: bool) -> None:
+    def ended(self, user: int, success: bool, *, in_no_arm: bool) -> None:
         """Count a judged session that it was given in."""
-        successes, sessions = self.by_user.get(user, (0, 0))
-        self.by_user[user] = (successes + success, sessions + 1)
+        by_user = self.in_no_arm if in_no_arm else self.by_user
+        successes, sessions = by_user.get(user, (0, 0))
+        by_user[user] = (successes + success, sessions + 1)
 
     def merge(self, other: _One, numbers: Any) -> None:
         """Count what another pass has counted, of other sessions."""
         for name in self._COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.diagnoses.update(other.diagnoses)
-        for user, (successes, sessions) in other.by_user.items():
-            mine = self.by_user.get(numbers[user], (0, 0))
-            self.by_user[numbers[user]] = (mine[0] + successes, mine[1] + sessions)
+        for ours, theirs in ((self.by_user, other.by_user), (self.in_no_arm, other.in_no_arm)):
+            for user, (successes, sessions) in theirs.items():
+                mine = ours.get(numbers[user], (0, 0))
+                ours[numbers[user]] = (mine[0] + successes, mine[1] + sessions)
 
     # what `__init__` sets, for those who read types
     uses: int
@@ -319,6 +323,7 @@ class LearningSums:
         user: int,
         *,
         could_be_given: bool,
+        in_no_arm: bool = False,
     ) -> None:
         """Count how a session ended.
 
@@ -328,13 +333,14 @@ class LearningSums:
             success: what its judge says; None where it has no verdict that counts.
             user: the number of its user.
             could_be_given: whether it is in an arm whose answers have learnings.
+            in_no_arm: whether there are arms, and it is in none.
         """
         learnings = self.learnings
         for learning in given:
             one = learnings[learning]
             one.sessions += 1
-            if could_be_given and success is not None:
-                one.ended(user, success)
+            if success is not None and (could_be_given or in_no_arm):
+                one.ended(user, success, in_no_arm=in_no_arm)
         if success is None:
             return
         for learning in cited:
@@ -437,7 +443,13 @@ class LearningSums:
     # -- what they come to --------------------------------------------------------------------------------------------
 
     def answer(
-        self, asked: Asked, ended: tuple[Sequence[int], Sequence[int]], judge: tuple[str, str], *, among: str
+        self,
+        asked: Asked,
+        ended: tuple[Sequence[int], Sequence[int]],
+        judge: tuple[str, str],
+        *,
+        among: str,
+        in_no_arm: bool = False,
     ) -> LearningAnswer:
         """What they come to.
 
@@ -447,6 +459,7 @@ class LearningSums:
                 could have been given.
             judge: of sessions.
             among: what the sessions are called in which learnings could have been given.
+            in_no_arm: whether those are the ones in no arm, as no session of the period is in any.
         """
         by_use = self._with_alone(self.by_use)
         whole = self._together(by_use.values())
@@ -457,7 +470,10 @@ class LearningSums:
         def first(order: Any, wanted: Any) -> tuple[LearningRecord, ...]:
             chosen = [item for item in self.learnings.items() if wanted(*item)]
             chosen.sort(key=lambda item: (*order(item[1]), item[0]))
-            return tuple(records.setdefault(name, _record(name, one, every)) for name, one in chosen[: asked.listed])
+            return tuple(
+                records.setdefault(name, _record(name, one, one.in_no_arm if in_no_arm else one.by_user, every))
+                for name, one in chosen[: asked.listed]
+            )
 
         return LearningAnswer(
             verdicts=whole.estimates(asked.level, of_responses=False),
@@ -496,7 +512,7 @@ def _is_marked(name: Reference, one: _One) -> bool:
     return name.kind in PLAYBOOKS and enough
 
 
-def _record(name: Reference, one: _One, every: _Everyone) -> LearningRecord:
+def _record(name: Reference, one: _One, with_it: Mapping[int, tuple[int, int]], every: _Everyone) -> LearningRecord:
     counts = {count: getattr(one, count) for count in _One._COUNTS}
     return LearningRecord(
         kind=name.kind,
@@ -504,7 +520,7 @@ def _record(name: Reference, one: _One, every: _Everyone) -> LearningRecord:
         **counts,
         diagnoses=dict(one.diagnoses.most_common()),
         marked=_is_marked(name, one),
-        association=every.association(one.by_user) if one.by_user else None,
+        association=every.association(with_it) if with_it else None,
     )
 
 
