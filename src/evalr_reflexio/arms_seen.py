@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from evalr_reflexio.arms import EXPERIMENT_WORD, TAG_WORD
 from evalr_reflexio.assigning import TAG
 from evalr_reflexio.config import Config, Experiment
@@ -9,15 +11,24 @@ from evalr_reflexio.store import Store
 from evalr_reflexio.tables import REQUESTS
 
 
-def arms_seen(store: Store, config: Config) -> str | None:
-    """As `--arms` names them: the tag, where a request has one; or else the active experiment, or the last one.
+def arms_seen(
+    store: Store, config: Config, *, since: datetime | None = None, until: datetime | None = None
+) -> str | None:
+    """As `--arms` names them: the tag, where a request has one; or else the newest experiment that ran in the period.
 
-    Request sources are no arms before somebody says which of them is the control. None where there are no arms.
+    Where none is known to have run in it, it is the active one, or the last one. Request sources are no arms before
+    somebody says which of them is the control. None where there are no arms.
     """
     if _has_tags(store):
         return TAG_WORD
     found = experiments_seen(store, config)
-    return f"{EXPERIMENT_WORD}:{found[0].id}" if found else None
+    chosen = next((each for each in found if _ran_in(each, since, until)), found[0] if found else None)
+    return None if chosen is None else f"{EXPERIMENT_WORD}:{chosen.id}"
+
+
+def _ran_in(experiment: Experiment, since: datetime | None, until: datetime | None) -> bool:
+    began, over = experiment.started_at, experiment.until
+    return (began is None or until is None or began < until) and (over is None or since is None or since < over)
 
 
 def experiments_seen(store: Store, config: Config) -> list[Experiment]:

@@ -235,7 +235,7 @@ class ReflexioReader:
             strict: see `Log`.
             config: Reflexio's configuration file; by default the one beside the database, or where Reflexio keeps it.
             arms: `tag`, `request-source:A=x,y;B=z` or `experiment:ID`: what puts sessions into arms. By default a whole
-                report takes the tag where requests have one, and else the active experiment or the last one.
+                report takes the tag where requests have one, and else the newest experiment that ran in its period.
             shadow: which of two answers had Reflexio: "served", "shadow", or "arm" where it is the one that was served,
                 except in the control's sessions.
             shadow_version: the prompt version of the shadow verdicts to read; by default the one that the configuration
@@ -336,7 +336,7 @@ def _items(path: Path, options: Options, log: Log) -> Iterator[Item]:
             log.notes.append(f"its configuration is read from {config.path}")
         arms = options.arms
         if arms is None and log.terms is not None:
-            arms = arms_seen(store, config)
+            arms = arms_seen(store, config, since=log.terms.since, until=log.terms.until)
         if arms is not None:
             randomised = log.terms is not None and log.terms.randomised
             given, unit = options.registry, options.unit

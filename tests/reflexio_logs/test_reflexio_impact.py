@@ -336,6 +336,19 @@ def test_a_period_takes_in_what_began_in_it(newest_log: Path) -> None:
     assert found.shadow.wins == shadow_wins.estimate(within)
 
 
+def test_a_report_that_names_no_arms_takes_those_that_ran_in_its_period(newest_log: Path) -> None:
+    stopped, active = datetime(2026, 11, 15, tzinfo=UTC), datetime(2026, 11, 16, tzinfo=UTC)
+    for since, until, name in (
+        (None, None, "exp-b-active"),
+        (active, None, "exp-b-active"),
+        (None, stopped, "exp-a-stopped"),
+        (datetime(2026, 11, 6, tzinfo=UTC), datetime(2026, 11, 10, tzinfo=UTC), "exp-a-stopped"),
+    ):
+        found = report(newest_log, since=since, until=until, now=NOW)
+        (section,) = [each for each in found.further if each.name == "arms"]
+        assert section.data["name"] == f"experiment:{name}", (since, until)
+
+
 def test_where_nobody_is_in_an_arm_learnings_are_of_all_sessions(writer: Writer) -> None:
     """As in a report on a month after the experiment, which finds arms that none of its sessions has."""
     given = json.dumps([{"kind": "profile", "learning_id": "p1"}])

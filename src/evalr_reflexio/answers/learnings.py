@@ -209,8 +209,8 @@ class _One:
 
     __slots__ = (
         "by_user", "cited", "diagnoses", "failures_with", "in_no_arm", "irrelevant", "judged", "negative",
-        "negative_sessions", "neutral", "positive", "positive_sessions", "qualifying_sessions", "relevant", "sessions", "successes_with",
-        "uses",
+        "negative_sessions", "neutral", "positive", "positive_sessions", "qualifying_sessions", "relevant", "sessions",
+        "successes_with", "uses",
     )  # fmt: skip
 
     _COUNTS = tuple(name for name in __slots__ if name not in ("by_user", "diagnoses", "in_no_arm"))
