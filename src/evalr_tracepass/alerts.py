@@ -70,7 +70,13 @@ def alerts_of(
     fired: dict[int, list[FiredTurn]] = {}
     for each in results.results(account, passes=found.id, failed=False):
         last = max(last, each.attempt)
-        if not each.fired or each.attempt <= told or (signal_ids is not None and each.signal_id not in signal_ids):
+        # What was taken over from an earlier pass, which has no batch here, was told of then.
+        if (
+            not each.fired
+            or not each.batch_id
+            or each.attempt <= told
+            or (signal_ids is not None and each.signal_id not in signal_ids)
+        ):
             continue
         label = each.top_label if each.top_label in each.selected_labels else each.selected_labels[0]
         at = each.source_start_time

@@ -169,14 +169,14 @@ def _whole(value: Any) -> int | None:
         return None
     try:
         return int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise Reason("number that cannot be read") from None
 
 
 def _score(value: Any) -> float:
     try:
         found = float(value or 0)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise Reason("score that cannot be read") from None
     # A column of short floats has a score of 1 as 1.0000001.
     if not -1e-6 <= found <= 1 + 1e-6:
@@ -190,7 +190,10 @@ def _time(value: Any) -> datetime | None:
         return None
     if isinstance(value, int | float):
         # Seconds, or thousandths of them: no record is of the year 5138.
-        value = datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
+        try:
+            value = datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
+        except (ValueError, OverflowError, OSError):
+            raise Reason("time that cannot be read") from None
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)

@@ -22,6 +22,7 @@ from evalr_tracepass.rerunning import only_new
 from evalr_tracepass.storable import storable_row
 from evalr_tracepass.stores.moments import clock
 from evalr_tracepass.stores.store import Batch, ItemStatus, PassStore, ResultStore
+from evalr_tracepass.taking_over import taken_over
 from evalr_tracepass.transports.transport import BatchState, Caps, Connection, Transport
 
 OVER_THE_CAPS = "row beyond what a preview sends"
@@ -367,6 +368,8 @@ class Run:
         )
 
     async def _end(self) -> None:
+        if self.found.rerun == "new" and self.found.answered:
+            await self._call(self._take_over)
         counts = await self._call(self._store.counts, self.found.id)
         totals = await self._call(self._results.totals, self.found.id)
         ended = self.found._replace(
@@ -378,6 +381,10 @@ class Run:
         # Listed first: a crash in between lists it again.
         await self._call(self._results.finish, ended)
         await self._save(**ended._asdict())
+
+    def _take_over(self, account: Account) -> None:
+        earlier = list(taken_over(self._results, account, self.found, self._plan))
+        self._results.write(account, earlier)
 
     async def _save(self, **changes: Any) -> None:
         changed = self.found._replace(**changes)

@@ -108,8 +108,9 @@ def test_b19_a_session_that_goes_on_after_all_has_its_new_turns_read(store: Any)
     )
     turns = [turn.model_copy(update={"id": f"e{n}"}) for n, turn in enumerate(longer.turns)]
     found = run(store, fake, START + 12 * HOUR, [longer.model_copy(update={"turns": turns})])
-    new = [each for each in store.results(ME, passes=found.id) if each.reflex_model == "m1"]
-    assert [each.event_id for each in new] == ["e4", "e6"]
+    own = [each for each in store.results(ME, passes=found.id) if each.reflex_model == "m1"]
+    assert [each.event_id for each in own] == ["e0", "e2", "e4", "e6"]
+    assert [each.event_id for each in own if each.batch_id] == ["e4", "e6"]
 
 
 def test_b19_a_run_that_failed_is_gone_on_with_before_anything_new(store: Any) -> None:

@@ -135,11 +135,13 @@ def asked_results(
         return list(NO_PASSES), {"results": []}
     if rates:
         found = kept.get_pass(name)
-        parts = pass_rates(latest_records(kept.results_of(found.id)), found)
+        own = latest_records(kept.results_of(found.id))
+        parts = pass_rates(own, found)
         chosen = [each for each in parts if not signals or each.signal.signal_id in signals]
         lines = [line for each in chosen for line in str(each).splitlines()]
-        if found.answered:
-            spared, at = count_words(found.answered, "prediction"), options_of(kept.place)
+        elsewhere = found.answered - sum(not each.batch_id and each.status == "completed" for each in own)
+        if elsewhere > 0:
+            spared, at = count_words(elsewhere, "prediction"), options_of(kept.place)
             lines += [
                 f"This pass read only what was new: {spared} of earlier passes count as pending.",
                 f"Of all of them: evalr tracepass export passes.jsonl{at}, then evalr report passes.jsonl",

@@ -46,7 +46,7 @@ def flips(records: Iterable[Result], *, level: float = 0.95, mix_versions: bool 
         mix_versions: also between versions of the model, or other thresholds: that is no longer how stable a signal is,
             but how far two of them differ.
     """
-    found = list(records)
+    found = _read_once(records)
     runs = {run: place for place, run in enumerate(dict.fromkeys(each.run_id for each in found), 1)}
     results = []
     for record, result in zip(found, fired_results(found), strict=True):
@@ -55,6 +55,17 @@ def flips(records: Iterable[Result], *, level: float = 0.95, mix_versions: bool 
             own = f"{about.id} {record.input_hash}"
             results.append(_repeated(result, own, runs[record.run_id]))
     return flip_rate.by(results, "signal", level=level, mix_versions=mix_versions)
+
+
+def _read_once(records: Iterable[Result]) -> list[Result]:
+    """Records without those that a pass took over from an earlier one: they are no second reading."""
+    found = list(records)
+    read = {_moment(each) for each in found if each.batch_id}
+    return [each for each in found if each.batch_id or _moment(each) not in read]
+
+
+def _moment(record: Result) -> Hashable:
+    return record.signal_id, record.user, record.request_id, record.created_at
 
 
 def _repeated(result: Verdict[Fired], own: str, time: int) -> Verdict[Fired]:
