@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
 
 from evalr.background import run_sync
 from evalr.errors import InputError, StoreError
 from evalr.inputs import Transcript
 from evalr_tracepass.passes import ENDED, Passes
-from evalr_tracepass.planning import plan
+from evalr_tracepass.planning import Plan, plan
 from evalr_tracepass.records import Filters, Pass, Scope
+from evalr_tracepass.rerunning import only_new
 from evalr_tracepass.signals import Signal
 from evalr_tracepass.stores.moments import clock
 from evalr_tracepass.stores.store import MonitorState
@@ -30,6 +31,7 @@ async def monitor(
     filters: Filters | None = None,
     settle: timedelta = SETTLE,
     overlap: timedelta = OVERLAP,
+    agreed: Callable[[Plan], bool] | None = None,
 ) -> Pass | None:
     """Run signals over the conversations that have ended since the last run, all their turns. Call it on a schedule.
 
@@ -46,9 +48,11 @@ async def monitor(
         filters: which conversations.
         settle: a conversation whose last turn is this long ago has ended.
         overlap: how late a conversation may come into the log.
+        agreed: asked of a plan that has something new to read, before its pass is begun; where it says no, nothing is.
 
     Returns:
-        The pass; None where another process has just begun one.
+        The pass; None where nothing is new, as far as `traces` can be read twice to see it, where `agreed` says no, or
+        where another process has just begun one.
 
     Raises:
         InputError: a time is negative.
@@ -57,6 +61,12 @@ async def monitor(
     if settle < timedelta(0) or overlap < timedelta(0):
         raise InputError("settle and overlap must be 0 or more")
     store, account = passes.store, passes.account
+
+    def planned(state: MonitorState, until: datetime | None) -> Plan:
+        since = None if state.watermark is None else state.watermark - overlap
+        scope = Scope(kind="since_last_run", ended_since=since, ended_until=until, filters=filters or Filters())
+        return plan(signals, scope=scope, hash_key=passes.hash_key)
+
     state = await asyncio.to_thread(store.monitor, account, name)
     if state.pass_id is not None:
         found = await _resumed(passes, state, traces)
@@ -64,17 +74,22 @@ async def monitor(
             return await _moved(passes, state, found)
         # It was announced, and the process ended before it had begun.
         pass_id, until = state.pass_id, state.until
+        made = planned(state, until)
     else:
         pass_id, until = str(uuid.uuid4()), clock(passes.now) - settle
         if state.watermark is not None and until is not None and until < state.watermark:
             until = state.watermark  # clocks that went back
+        made = planned(state, until)
+        if not isinstance(traces, Iterator) and not await asyncio.to_thread(_has_new, passes, made, traces):
+            on = MonitorState(name, until, None, None)
+            await asyncio.to_thread(store.move_monitor, account, state, on)
+            return None
+        if agreed is not None and not agreed(made):
+            return None
         announced = state._replace(pass_id=pass_id, until=until)
         if not await asyncio.to_thread(store.move_monitor, account, state, announced):
             return None
         state = announced
-    since = None if state.watermark is None else state.watermark - overlap
-    scope = Scope(kind="since_last_run", ended_since=since, ended_until=until, filters=filters or Filters())
-    made = plan(signals, scope=scope, hash_key=passes.hash_key)
     found = await passes.run(made, traces, rerun="new", pass_id=pass_id)
     return await _moved(passes, state, found)
 
@@ -88,9 +103,16 @@ def monitor_sync(
     filters: Filters | None = None,
     settle: timedelta = SETTLE,
     overlap: timedelta = OVERLAP,
+    agreed: Callable[[Plan], bool] | None = None,
 ) -> Pass | None:
     """As `monitor`, for callers that do not await; it works inside a running event loop, too."""
-    return run_sync(monitor(passes, signals, traces, name=name, filters=filters, settle=settle, overlap=overlap))
+    return run_sync(
+        monitor(passes, signals, traces, name=name, filters=filters, settle=settle, overlap=overlap, agreed=agreed)
+    )
+
+
+def _has_new(passes: Passes, made: Plan, traces: Iterable[Transcript]) -> bool:
+    return any(True for _ in only_new(made.rows(traces), passes.result_store, passes.account))
 
 
 async def _resumed(passes: Passes, state: MonitorState, traces: Iterable[Transcript]) -> Pass | None:

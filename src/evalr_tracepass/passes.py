@@ -187,7 +187,8 @@ class Passes:
             TransportError: as `run`.
             StoreError: there is no such pass of this account, another process runs it, or the store cannot be used.
         """
-        async with self._claimed(pass_id) as check:
+        # Claimed whoever reads: what another process is sending again would be sent, and paid for, twice.
+        async with claimed(self.store, self.account, pass_id, lease=self.lease) as check:
             return await self._retried(pass_id, traces, check)
 
     async def _retried(self, pass_id: str, traces: Iterable[Transcript], check: Check) -> Pass:

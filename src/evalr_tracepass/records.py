@@ -375,11 +375,11 @@ class Pass(NamedTuple):
 class Result(NamedTuple):
     """What one model said of one row: one record for each prediction, and one for each that failed.
 
-    The account's two ids are columns of a store beside these. `batch_id` is "" where no batch of the pass brought it: the
-    row was too long to be sent, or an earlier pass had read it, and the conversation has gone on since. `classes_json` has every label with its score;
-    `top_label` is the one with the highest, "" with score 0 where there is none. `attempt` is how often the row
-    had been sent before: of two results of one model on one row, that of the later attempt stands, and the other is
-    history.
+    The account's two ids are columns of a store beside these. `batch_id` is "" where no batch of the pass brought it:
+    the row was too long to be sent, or an earlier pass had read it, and the conversation has gone on since.
+    `classes_json` has every label with its score; `top_label` is the one with the highest, "" with score 0 where there
+    is none. `attempt` is how often the row had been sent before: of two results of one model on one row, that of the
+    later attempt stands, and the other is history.
     """
 
     run_id: str

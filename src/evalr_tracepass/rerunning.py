@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from evalr_tracepass.records import Account, Row
+from evalr_tracepass.storable import storable, storable_row
 from evalr_tracepass.stores.store import ResultStore
 
 _TOGETHER = 2_000
@@ -14,7 +15,7 @@ _TOGETHER = 2_000
 
 def already_read(results: ResultStore, account: Account, convo_ids: Sequence[str]) -> set[str]:
     """Which of these conversations have results of any pass: what to tell before they are read again."""
-    return {each.convo_id for each in results.answered(account, convo_ids)}
+    return {each.convo_id for each in results.answered(account, [storable(each) for each in convo_ids])}
 
 
 def only_new(rows: Iterable[Row], results: ResultStore, account: Account) -> Iterator[Row]:
@@ -23,7 +24,7 @@ def only_new(rows: Iterable[Row], results: ResultStore, account: Account) -> Ite
     A row has been read by a model where a completed result has its id, its end user, the version of its transform and,
     where both have one, the hash of its text: what has changed since is new.
     """
-    stream = iter(rows)
+    stream = map(storable_row, rows)  # as they are stored
     while together := list(islice(stream, _TOGETHER)):
         convo_ids = list(dict.fromkeys(row.item.convo_id for row in together))
         known: dict[tuple[str, str, str, int, str], set[str]] = {}

@@ -408,6 +408,27 @@ def batch_key(pass_id: str, number: int) -> str:
     return f"trace-pass:{pass_id}" if number == 0 else f"trace-pass:{pass_id}:{number}"
 
 
+def capped(rows: Iterable[Row], caps: Caps, *, over: Callable[[Row], object] = lambda _: None) -> Iterator[Row]:
+    """As many rows as caps let through; `over` is given the others."""
+    conversations: set[tuple[str, str]] = set()
+    inputs: Counter[str] = Counter()
+    predictions = 0
+    for row in rows:
+        item = row.item
+        who = (item.user, item.convo_id)
+        if (
+            (who not in conversations and len(conversations) >= caps.conversations)
+            or inputs[item.transform_id] >= caps.inputs
+            or predictions + len(row.models) > caps.predictions
+        ):
+            over(row)
+            continue
+        conversations.add(who)
+        inputs[item.transform_id] += 1
+        predictions += len(row.models)
+        yield row
+
+
 class _Lost:
     """Batches that are to be sent again, as they were: their rows, as they come by in the traces."""
 
@@ -483,27 +504,10 @@ class _Counted:
 
     def capped(self, rows: Iterable[Row]) -> Iterator[Row]:
         """As many as the caps let through; the others are counted."""
-        caps = self._caps
-        if caps is None:
-            yield from rows
-            return
-        conversations: set[tuple[str, str]] = set()
-        inputs: Counter[str] = Counter()
-        predictions = 0
-        for row in rows:
-            item = row.item
-            who = (item.user, item.convo_id)
-            if (
-                (who not in conversations and len(conversations) >= caps.conversations)
-                or inputs[item.transform_id] >= caps.inputs
-                or predictions + len(row.models) > caps.predictions
-            ):
-                self._over += 1
-                continue
-            conversations.add(who)
-            inputs[item.transform_id] += 1
-            predictions += len(row.models)
-            yield row
+        return iter(rows) if self._caps is None else capped(rows, self._caps, over=self._passed_over)
+
+    def _passed_over(self, _: Row) -> None:
+        self._over += 1
 
     def estimate(self, found: Pass) -> Any:
         """What was planned, with what was left out."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from reflex_service import FakeReflex, a_signal, talk
+from reflex_service import START, FakeReflex, a_signal, talk
 
+from evalr.errors import InputError
 from evalr.inputs import Transcript
 from evalr.tracepass import (
     Account,
@@ -16,6 +20,7 @@ from evalr.tracepass import (
     BatchTransport,
     Pass,
     Passes,
+    Plan,
     Result,
     Signal,
     clickhouse_results,
@@ -23,6 +28,7 @@ from evalr.tracepass import (
     fired_results,
     flips,
     latest_records,
+    monitor_sync,
     open_store,
     plan,
 )
@@ -121,3 +127,72 @@ def test_b18_nothing_is_taken_over_from_another_account(kept: Any) -> None:
     Passes(other, store, BatchTransport(fake.service()), results).run_sync(plan([a_signal("m1")]), grown(6))
     found = run(kept, fake, 4)
     assert len(list(results.results(ME, passes=found.id))) == 6
+
+
+def test_b19_a_monitor_that_finds_nothing_new_adds_no_pass(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "passes.db")
+    passes = Passes(ME, store, BatchTransport(FakeReflex().service()), now=lambda: START + timedelta(days=1))
+    log = grown(4)
+    first = monitor_sync(passes, [a_signal("m1")], log)
+    assert first is not None
+    assert monitor_sync(passes, [a_signal("m1")], log) is None
+    assert [each.id for each in store.passes(ME)] == [first.id]
+    later = Passes(ME, store, passes.transport, now=lambda: START + timedelta(days=3))
+    assert monitor_sync(later, [a_signal("m1")], log) is None
+    assert store.monitor(ME, "monitor").watermark == START + timedelta(days=3) - timedelta(minutes=30)
+    store.close()
+
+
+def test_b19_a_monitor_asks_of_what_is_new_before_it_begins(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "passes.db")
+    passes = Passes(ME, store, BatchTransport(FakeReflex().service()), now=lambda: START + timedelta(days=1))
+    asked: list[Plan] = []
+
+    def no(made: Plan) -> bool:
+        asked.append(made)
+        return False
+
+    assert monitor_sync(passes, [a_signal("m1")], grown(4), agreed=no) is None
+    assert [each.estimate(grown(4)).inputs for each in asked] == [6]
+    assert store.passes(ME) == []
+    assert store.monitor(ME, "monitor").pass_id is None
+    assert monitor_sync(passes, [a_signal("m1")], [], agreed=no) is None
+    assert len(asked) == 1
+    store.close()
+
+
+class Slow:
+    """A store that is slow to tell what failed, to the first who asks."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self._asked = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def results(self, account: Account, **options: Any) -> Any:
+        yield from self._store.results(account, **options)
+        self._asked += 1
+        if self._asked == 1:
+            time.sleep(0.5)
+
+
+def test_b10_two_retries_at_once_pay_once(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "passes.db")
+    fake = FakeReflex(fail_row=lambda text: True)
+    Passes(ME, store, BatchTransport(fake.service())).run_sync(plan([a_signal("m1")]), grown(4), pass_id="p")
+    fake.fail_row = lambda text: False
+    fake.billed.clear()
+    slow = Slow(store)
+    passes = Passes(ME, slow, BatchTransport(fake.service()))
+    with ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(passes.retry_sync, "p", grown(4)) for _ in range(2)]
+        assert [each.result().status for each in both] == ["complete", "complete"]
+    assert set(fake.billed.values()) == {1}
+    store.close()
+
+
+def test_r12_the_name_of_a_database_that_is_none_is_told(chdb_client: Any) -> None:
+    with pytest.raises(InputError, match="database"):
+        clickhouse_results(chdb_client, database="x; DROP DATABASE default")

@@ -19,6 +19,7 @@ from evalr.cli.output import has_color, print_lines
 from evalr.cli.texts import read_length, read_time
 from evalr_tracepass.command.options import (
     BegunBy,
+    Budget,
     By,
     Convo,
     Json,
@@ -187,7 +188,7 @@ def run(
     by: By = "local",
     url: Url = None,
     rate: Rate = None,
-    budget: Annotated[float | None, typer.Option(metavar="USD", help="Do not begin what would cost more.")] = None,
+    budget: Budget = None,
     yes: Yes = False,
     detach: Annotated[bool, typer.Option("--detach", help="Upload, and leave the rest to `sync`.")] = False,
     json: Json = False,
@@ -203,7 +204,7 @@ def run(
         allowed,
         check_key,
         going_on,
-        new_of,
+        left_of,
         passes_of,
         rerun_of,
         told,
@@ -223,16 +224,20 @@ def run(
     _say(choice)
     _say_counting()
     ahead = made.estimate(source, rate=_rate(rate, choice), batch=transport.largest)
+    sent = ahead
+    if transport.caps is not None:
+        sent = left_of(None, made, source, ahead, _rate(rate, choice), caps=transport.caps)
     if not json:
-        print("\n".join(estimate_lines(made, ahead, caps=transport.caps)), file=sys.stderr)
+        told_ahead = ahead.model_copy(update={"cost": sent.cost})
+        print("\n".join(estimate_lines(made, told_ahead, caps=transport.caps)), file=sys.stderr)
     with opened(place, new=True) as kept:
         asked: Rerun | None = "new" if only_new else "all" if rerun_all else None
         rerun = rerun_of(kept, made, source, asked=asked)
         if rerun is None:
             raise typer.Exit(STOPPED)
-        left = ahead
+        left = sent
         if rerun == "new":
-            left = new_of(kept, made, source, ahead, _rate(rate, choice))
+            left = left_of(kept, made, source, ahead, _rate(rate, choice), caps=transport.caps)
             if not json:
                 print(f"of these new: {', '.join(counted_lines(left))}", file=sys.stderr)
         if not allowed(left, by=by, budget=budget, yes=yes):
@@ -348,11 +353,15 @@ def monitor(
     ] = None,
     by: By = "local",
     url: Url = None,
+    rate: Rate = None,
+    budget: Budget = None,
+    yes: Yes = False,
     now: Now = None,
     json: Json = False,
 ) -> None:
     """Run signals over what is new since the last run; to be called on a schedule.
 
+    What may cost something is asked about, so that a schedule needs --yes, and may have a --budget for each run.
     Without --signal or --preset: your own signals and presets whose monitor is on, else those that start ticked.
     """
     from evalr_tracepass.command.choosing import choose, scope_of, watched
@@ -375,6 +384,10 @@ def monitor(
             settle=read_length(settle),
             webhooks=webhook or (),
             now=at,
+            by=by,
+            rate=_rate(rate, choice),
+            budget=budget,
+            yes=yes,
         )
     print_lines(lines, fields, json=json)
 

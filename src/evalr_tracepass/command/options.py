@@ -50,6 +50,7 @@ Url = Annotated[
     typer.Option("--url", metavar="URL", help="The service's. Its key is in MORPH_API_KEY. [default: MORPH_BASE_URL]"),
 ]
 Rate = Annotated[float | None, typer.Option(metavar="USD", min=0, help="The price of one prediction.")]
+Budget = Annotated[float | None, typer.Option(metavar="USD", help="Do not begin what would cost more.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before it costs anything.")]
 OnlyNew = Annotated[bool, typer.Option("--only-new", help="Only what no pass in the store has read.")]
 Json = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]

@@ -27,20 +27,25 @@ from evalr_tracepass.command.words import cost_words
 from evalr_tracepass.monitors import monitor_sync
 from evalr_tracepass.passes import Passes
 from evalr_tracepass.planning import Plan
-from evalr_tracepass.records import Account, Filters, Pass, PlanEstimate, Reflex, Rerun
+from evalr_tracepass.records import Account, Filters, Pass, PlanEstimate, Reflex, Rerun, Row
 from evalr_tracepass.rerunning import only_new
+from evalr_tracepass.running import capped
 from evalr_tracepass.scopes import refusal_of
 from evalr_tracepass.sources import Source
+from evalr_tracepass.storable import storable
 from evalr_tracepass.traces import trace_of
 from evalr_tracepass.transports.batches import BatchTransport
 from evalr_tracepass.transports.live import LivePreview
 from evalr_tracepass.transports.local import LocalTransport
 from evalr_tracepass.transports.service import Service, key_for
-from evalr_tracepass.transports.transport import Transport
+from evalr_tracepass.transports.transport import Caps, Transport
 from evalr_tracepass.webhooks import webhook
 
 LOCAL, BATCH, LIVE = "local", "batch", "live"
 TRANSPORTS = (LOCAL, BATCH, LIVE)
+
+NO_PASS: dict[str, Any] = {"pass": None, "total_inputs": 0, "flagged": 0}
+"""Of a monitor that has begun none, in plain types."""
 
 WEBHOOK_SECRET = "EVALR_WEBHOOK_SECRET"
 
@@ -168,7 +173,7 @@ def _known(kept: Kept, made: Plan, source: Source) -> tuple[int, int]:
     """How many conversations of the scope have results of a model that is to read them, and how many there are."""
     refusal, models = refusal_of(made.scope), {each.model for each in made.signals}
     known = conversations = 0
-    kept_in = (trace.convo_id for trace in map(trace_of, source) if refusal(trace) is None)
+    kept_in = (storable(trace.convo_id) for trace in map(trace_of, source) if refusal(trace) is None)
     while together := list(islice(kept_in, TOGETHER)):
         conversations += len(together)
         read = kept.results.answered(kept.account, together)
@@ -176,13 +181,25 @@ def _known(kept: Kept, made: Plan, source: Source) -> tuple[int, int]:
     return known, conversations
 
 
-def new_of(
-    kept: Kept, made: Plan, source: Source, found: PlanEstimate, rate: float | Mapping[str, float] | None
+def left_of(
+    kept: Kept | None,
+    made: Plan,
+    source: Source,
+    found: PlanEstimate,
+    rate: float | Mapping[str, float] | None,
+    *,
+    caps: Caps | None = None,
 ) -> PlanEstimate:
-    """What is left of an estimate where only what no pass has read is sent: inputs, predictions and their cost."""
+    """What is left of an estimate: inputs, predictions and their cost.
+
+    That is, with a store only what no pass in it has read, and with caps no more than these let through.
+    """
     inputs = 0
     predictions: Counter[str] = Counter()
-    for row in only_new(made.rows(source), kept.results, kept.account):
+    rows: Iterable[Row] = made.rows(source)
+    if kept is not None:
+        rows = only_new(rows, kept.results, kept.account)
+    for row in rows if caps is None else capped(rows, caps):
         if row.error is None:
             inputs += 1
             predictions.update(row.models)
@@ -239,19 +256,38 @@ def monitored(
     settle: timedelta,
     webhooks: Sequence[str],
     now: datetime | None,
+    by: str = LOCAL,
+    rate: float | Mapping[str, float] | None = None,
+    budget: float | None = None,
+    yes: bool = False,
 ) -> tuple[list[str], dict[str, Any]]:
     """One run of a monitor.
 
     Raises:
-        InputError: there is a webhook, and no secret to sign what it is told.
+        InputError: there is a webhook, and no secret to sign what it is told; or it may cost something, and nobody is
+            there to say yes.
     """
+    stopped = False
+
+    def agreed_to(made: Plan) -> bool:
+        nonlocal stopped
+        if yes and budget is None:
+            return True
+        ahead = left_of(kept, made, source, made.estimate(source), rate, caps=transport.caps)
+        stopped = not allowed(ahead, by=by, budget=budget, yes=yes)
+        return not stopped
+
     notify = [webhook(each, _webhook_secret()) for each in webhooks]
     options: dict[str, Any] = {} if now is None else {"now": now}
     passes, shown = passes_of(kept, transport, notify=notify, **options)
-    found = monitor_sync(passes, choice.signals, source, name=name, filters=filters, settle=settle)
+    found = monitor_sync(passes, choice.signals, source, name=name, filters=filters, settle=settle, agreed=agreed_to)
     shown.clear()
+    if stopped:
+        return ["nothing was run"], NO_PASS
+    if found is None and kept.store.monitor(kept.account, name).pass_id is not None:
+        return ["another process runs this monitor just now"], NO_PASS
     if found is None:
-        return ["another process runs this monitor just now"], {"pass": None}
+        return ["nothing new since the last run"], NO_PASS
     if found.status in ENDED and not found.total_inputs:
         return ["nothing new since the last run"], told(kept, found)[1]
     return told(kept, found, source.name)

@@ -46,8 +46,8 @@ class ClickHouseResults:
         self._now = now
         self._results = f"{database}.{RESULTS}"
         self._passes = f"{database}.{PASSES}"
+        statements = clickhouse_ddl(database)
         with _errors():
-            statements = clickhouse_ddl(database)
             client.command(f"CREATE DATABASE IF NOT EXISTS {database}")
             for statement in statements:
                 client.command(statement)
