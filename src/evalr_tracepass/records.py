@@ -48,11 +48,18 @@ class Account(NamedTuple):
         """The account itself.
 
         Raises:
-            InputError: it names neither a user nor an organisation.
+            InputError: it names neither a user nor an organisation, or no store can hold its name.
         """
         if not all(isinstance(part, str) for part in self) or not (self.user or self.org):
             raise InputError("an account needs the id of a user, of an organisation, or of both, as texts")
+        for part in self:
+            if "\0" in part or not _is_unicode(part):
+                raise InputError("the id of an account holds NUL, or half of a character: no store has such texts")
         return self
+
+
+def _is_unicode(text: str) -> bool:
+    return text.isascii() or not any("\ud800" <= each <= "\udfff" for each in text)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ def session(name: str, begun: datetime, ended: datetime, turns: int = 4) -> Tran
     )
 
 
-def run(store: Any, fake: FakeReflex, now: datetime, traces: list[Transcript], **options: Any) -> Pass:
+def run(store: Any, fake: FakeReflex, now: datetime, traces: Iterable[Transcript], **options: Any) -> Pass:
     found = monitor_sync(at(store, fake, now), SIGNALS, traces, **options)
     assert found is not None
     return found
@@ -68,7 +68,8 @@ def test_b19_only_what_has_ended_since_the_last_run_is_read(store: Any) -> None:
     second = run(store, fake, START + 6 * HOUR, [old, fresh])
     assert {each.convo_id for each in store.results(ME, passes=second.id)} == {"fresh"}
     assert set(fake.billed.values()) == {1}
-    third = run(store, fake, START + 7 * HOUR, [old, fresh])
+    assert monitor_sync(at(store, fake, START + 7 * HOUR), SIGNALS, [old, fresh]) is None
+    third = run(store, fake, START + 8 * HOUR, iter([old, fresh]))  # read once, so that nobody can look ahead
     assert third.total_predictions == 0
 
 
@@ -79,7 +80,7 @@ def test_b19_a_long_session_is_scored_exactly_once_with_all_its_turns(store: Any
         now = START + hours * HOUR
         so_far = [turn for turn in long.turns if turn.at is not None and turn.at <= now]
         log = [long.model_copy(update={"turns": so_far})] if so_far else []
-        run(store, fake, now, log, settle=2 * HOUR, overlap=6 * HOUR)
+        monitor_sync(at(store, fake, now), SIGNALS, log, settle=2 * HOUR, overlap=6 * HOUR)
     assert len(fake.billed) == 30 + 1
     assert set(fake.billed.values()) == {1}
     assert len(list(store.results(ME, passes="all"))) == 31

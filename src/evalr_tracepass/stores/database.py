@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
 from sqlalchemy import Connection, Engine, MetaData, create_engine, event, insert, inspect, select, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
@@ -34,6 +36,7 @@ class Database:
     """An engine whose tables are there."""
 
     def __init__(self, engine: Engine, name: str, now: Now) -> None:
+        self._file = _file_of(engine)
         self.engine = engine
         self.name = name
         self._now = now
@@ -58,11 +61,16 @@ class Database:
     @contextmanager
     def begin(self) -> Iterator[Connection]:
         """A transaction, whose errors name neither values nor passwords."""
+        if self._file != _file_of(self.engine):
+            # What is written to a file that is no longer there would be gone with this process.
+            raise StoreError(f"{self.name}: the file was removed, or replaced by another, while it was in use")
         try:
             with self.engine.begin() as connection:
                 yield connection
         except DBAPIError as error:
             raise StoreError(f"{self.name}: {_said(error)}") from error
+        except (ValidationError, json.JSONDecodeError) as error:
+            raise StoreError(f"{self.name}: what it holds cannot be read: was it changed by hand?") from error
 
     def insert_rows(
         self,
@@ -85,17 +93,33 @@ def sqlite_engine(path: str | os.PathLike[str]) -> tuple[Engine, str]:
 
     Raises:
         StoreError: it cannot be opened.
+        InputError: no file can have such a name.
     """
     place = Path(path)
+    if place.name == ":memory:":
+        raise InputError("a store is a file, since several connections use it: name one")
     try:
         os.close(os.open(place, os.O_CREAT | os.O_RDWR, 0o600))
     except OSError as error:
         raise StoreError(f"{safe_text(str(place), longest=200)}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise InputError(f"{safe_text(str(place), longest=200)!r} is no name that a file can have") from error
     engine = create_engine(
-        URL.create("sqlite", database=str(place)), hide_parameters=True, connect_args={"timeout": BUSY}
+        URL.create("sqlite", database=str(place.absolute())), hide_parameters=True, connect_args={"timeout": BUSY}
     )
     event.listen(engine, "connect", _prepare_sqlite)
     return engine, safe_text(str(place), longest=200)
+
+
+def _file_of(engine: Engine) -> tuple[int, int] | None:
+    """Which file the database of SQLite is; None where there is none, or it is a server."""
+    if engine.dialect.name != "sqlite":
+        return None
+    try:
+        found = Path(engine.url.database or "").stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _: Any) -> None:

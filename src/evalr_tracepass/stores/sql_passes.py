@@ -61,9 +61,9 @@ class SqlPasses:
         of = tables.passes
         with self._database.begin() as connection:
             found = connection.execute(select(of).where(*_is(of, account, id=pass_id))).first()
-        if found is None:
-            raise StoreError(f"{self._database.name}: there is no pass {safe_text(pass_id)!r} of this account")
-        return _pass(found)
+            if found is None:
+                raise StoreError(f"{self._database.name}: there is no pass {safe_text(pass_id)!r} of this account")
+            return _pass(found)
 
     def passes(self, account: Account, *, limit: int = 100) -> list[Pass]:
         """Passes, the latest first."""
