@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalr.estimates.estimate import Estimate, number_line
 from evalr.estimates.lift import OBSERVATIONAL, Lift
-from evalr.estimates.words import count_words, interval_words, p_words, value_words, window_words
+from evalr.estimates.words import count_words, interval_words, p_words, value_words
 from evalr.logs.further import Further, FurtherLine, estimate_line
 from evalr.measures.drop_off import drop_off_share
 from evalr.quoting import quoted
@@ -16,10 +16,10 @@ from evalr_reflexio.answers.customers import CustomerAnswer
 from evalr_reflexio.answers.health import Health
 from evalr_reflexio.answers.impact import Impact
 from evalr_reflexio.answers.learnings import LearningAnswer, LearningRecord
-from evalr_reflexio.answers.measured import CORRECTIONS, DROP_OFF, ESCALATION, SUCCESS, TOKENS, TURNS
+from evalr_reflexio.answers.measured import SUCCESS
 from evalr_reflexio.answers.shadows import Compared, ShadowAnswer
+from evalr_reflexio.answers.words import AGREEMENT, SAID_ONCE, health_counts, health_kinds, sampling_words, titled
 from evalr_reflexio.arms import checked_words
-from evalr_reflexio.noticed import PREFIXES
 from evalr_reflexio.stored import CONTROLS
 
 if TYPE_CHECKING:
@@ -30,15 +30,6 @@ BUCKETS_SHOWN = 10
 LEARNINGS_SHOWN = 5
 COMPARISONS_SHOWN = 3
 RECENT_SHOWN = 5
-
-_TITLES = {
-    SUCCESS: "success",
-    CORRECTIONS: "corrections a session",
-    ESCALATION: "escalated",
-    TOKENS: "output tokens a session",
-}
-_ELSEWHERE = ("observational", "sample_ratio_mismatch", "uneven_coverage")
-"""Flags of all lifts of a pair, which are said once."""
 
 _SHADOW = "answers with Reflexio beside answers without it"
 _CUSTOMERS = "the judge beside what customers reported"
@@ -105,15 +96,9 @@ def _pair(pair: ArmPair, impact: Impact, *, several: bool) -> Lines:
     if several:
         yield FurtherLine(f"{pair.treatment} v {pair.control}")
     for name, lift in pair.lifts.items():
-        yield _lift(_title(name, impact), lift, always_valid=impact.always_valid, within=several,
+        yield _lift(titled(name, impact), lift, always_valid=impact.always_valid, within=several,
                     whole=name == SUCCESS)  # fmt: skip
     yield from pair.allocation.notes()
-
-
-def _title(name: str, impact: Impact) -> str:
-    if name == TURNS:
-        return f"resolved within {count_words(impact.turns, 'turn')}"
-    return f"drop-off after {window_words(impact.window)}" if name == DROP_OFF else _TITLES[name]
 
 
 def _lift(title: str, lift: Lift, *, always_valid: bool, within: bool, whole: bool) -> FurtherLine:
@@ -122,7 +107,7 @@ def _lift(title: str, lift: Lift, *, always_valid: bool, within: bool, whole: bo
         return FurtherLine(title, value_words(None, shown.unit), notes=[shown.reason], within=within)
     arms = {lift.treatment_arm: lift.treatment, lift.control_arm: lift.control}
     notes = [" v ".join(f"{arm} {_with_count(estimate)}" for arm, estimate in arms.items())]
-    notes += [flag.replace("_", " ") for flag in lift.flags if flag not in _ELSEWHERE]
+    notes += [flag.replace("_", " ") for flag in lift.flags if flag not in SAID_ONCE]
     if shown.reason is not None:
         notes.append(shown.reason)
     p = lift.always_valid_p if always_valid else lift.p
@@ -318,18 +303,10 @@ def _name(record: LearningRecord) -> str:
 def _customers(customers: CustomerAnswer) -> Lines:
     if customers.agreement is not None:
         for name in ("accuracy", "kappa", "tpr", "tnr"):
-            yield estimate_line(_AGREEMENT[name], customers.agreement["success"][name])
+            yield estimate_line(AGREEMENT[name], customers.agreement["success"][name])
     yield f"{customers.compared:,} of {count_words(customers.reported, 'reported session')} also judged"
     if customers.left_out:
         yield f"left out: {_counts(customers.left_out)}"
-
-
-_AGREEMENT = {
-    "accuracy": "judge agrees",
-    "kappa": "kappa",
-    "tpr": "judged successes, of those reported",
-    "tnr": "judged failures, of those reported",
-}
 
 
 def _recent(impact: Impact) -> Lines:
@@ -361,26 +338,9 @@ def _health(health: Health) -> Lines:
     for title, coverage, noun in pairs:
         if coverage.whole:
             yield FurtherLine(title, *_coverage(coverage), [_of(coverage, noun)])
-    counted = {
-        "verdicts that requests came after": health.prefix,
-        "verdicts on sessions that are gone": health.gone,
-        "earlier verdicts, judged again": health.judged_again,
-        "sessions without an interaction": health.without_turns,
-        "sessions outside the period": health.outside_the_period,
-        "failed parts of gradings": health.failed_chunks,
-    }
-    for title, count in counted.items():
-        if count:
-            yield FurtherLine(title, f"{count:,}")
-    for title, counts in {
-        "verdicts by other judges, not counted": health.other_judges,
-        "sessions whose requests disagree": {what: n for what, n in health.disagreeing.items() if what != PREFIXES},
-        "gradings of learnings": health.gradings,
-        "rows skipped": health.skipped,
-    }.items():
-        if counts:
-            yield FurtherLine(title, f"{sum(counts.values()):,}", notes=[_counts(counts)])
+    for title, count in health_counts(health).items():
+        yield FurtherLine(title, f"{count:,}")
+    for title, counts in health_kinds(health).items():
+        yield FurtherLine(title, f"{sum(counts.values()):,}", notes=[_counts(counts)])
     if health.sampling is not None:
-        rates = {name.replace("_", " "): value_words(rate, "share") for name, rate in health.sampling.items()}
-        shares = ", ".join(f"{name} {rate}" for name, rate in rates.items())
-        yield f"judged by the configuration: {shares}"
+        yield f"judged by the configuration: {sampling_words(health.sampling)}"

@@ -7,14 +7,11 @@ from collections.abc import Iterator
 from evalr.estimates.estimate import Estimate
 from evalr.estimates.lift import Lift
 from evalr.estimates.stating import denominator_words, method_sentence, number_cell
-from evalr.estimates.words import count_words, interval_words, p_words, value_words, window_words
+from evalr.estimates.words import interval_words, p_words, value_words
 from evalr.logs.blocks import Block, Cell, Table
 from evalr_reflexio.answers.arm_answer import ArmsAnswer
 from evalr_reflexio.answers.impact import Impact
-from evalr_reflexio.answers.measured import CORRECTIONS, DROP_OFF, ESCALATION, SUCCESS, TOKENS, TURNS
-
-_ELSEWHERE = ("observational", "sample_ratio_mismatch", "uneven_coverage")
-"""Flags of all differences of a pair, which are said above them."""
+from evalr_reflexio.answers.words import SAID_ONCE, titled
 
 
 def comparisons(arms: ArmsAnswer, impact: Impact, *, title: str = "", footnote: str = "") -> Iterator[Block]:
@@ -35,7 +32,7 @@ def comparisons(arms: ArmsAnswer, impact: Impact, *, title: str = "", footnote: 
 def _row(name: str, lift: Lift, impact: Impact, *, few: bool) -> tuple[str | Cell, ...]:
     shown = lift.always_valid if impact.always_valid else lift.difference
     p = lift.always_valid_p if impact.always_valid else lift.p
-    elsewhere = (*_ELSEWHERE, "low_confidence") if few else _ELSEWHERE
+    elsewhere = (*SAID_ONCE, "low_confidence") if few else SAID_ONCE
     notes = [flag.replace("_", " ") for flag in lift.flags if flag not in elsewhere]
     smallest = lift.detectable()
     if smallest is not None:
@@ -64,15 +61,3 @@ def arm_cell(estimate: Estimate) -> Cell | str:
     if not estimate.n:
         return "nothing counted"
     return Cell(f"{number_cell(estimate)} · n={estimate.n:,}", denominator_words(estimate), method_sentence(estimate))
-
-
-def titled(name: str, impact: Impact) -> str:
-    """What is compared, in words."""
-    return {
-        SUCCESS: "success",
-        CORRECTIONS: "corrections a session",
-        TURNS: f"resolved within {count_words(impact.turns, 'turn')}",
-        ESCALATION: "escalated",
-        TOKENS: "output tokens a session",
-        DROP_OFF: f"drop-off after {window_words(impact.window)}",
-    }[name]

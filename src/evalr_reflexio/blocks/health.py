@@ -10,15 +10,8 @@ from evalr_reflexio.answers.arm_answer import Coverage
 from evalr_reflexio.answers.customers import CustomerAnswer
 from evalr_reflexio.answers.health import Health
 from evalr_reflexio.answers.impact import Impact
+from evalr_reflexio.answers.words import AGREEMENT, health_counts, health_kinds, sampling_words
 from evalr_reflexio.blocks.words import counts_words
-from evalr_reflexio.noticed import PREFIXES
-
-_AGREEMENT = {
-    "accuracy": "judge agrees",
-    "kappa": "kappa",
-    "tpr": "judged successes, of those reported",
-    "tnr": "judged failures, of those reported",
-}
 
 
 def customer_blocks(customers: CustomerAnswer) -> Iterator[Block]:
@@ -27,7 +20,7 @@ def customer_blocks(customers: CustomerAnswer) -> Iterator[Block]:
     words = f"{customers.compared:,} of {customers.reported:,} reported sessions also have a verdict."
     if customers.left_out:
         words += f" Left out: {counts_words(customers.left_out)}."
-    rows = () if agreement is None else tuple((title, agreement["success"][name]) for name, title in _AGREEMENT.items())
+    rows = () if agreement is None else tuple((title, agreement["success"][name]) for name, title in AGREEMENT.items())
     yield Numbers(rows=rows, footnote=words)
 
 
@@ -50,11 +43,9 @@ def health_blocks(impact: Impact) -> Iterator[Block]:
         ),
         footnote=_sampling(health),
     )
-    counted = [(title, f"{count:,}", "") for title, count in _counted(health).items() if count]
+    counted = [(title, f"{count:,}", "") for title, count in health_counts(health).items()]
     counted += [
-        (title, f"{sum(counts.values()):,}", counts_words(counts))
-        for title, counts in _by_name(health).items()
-        if counts
+        (title, f"{sum(counts.values()):,}", counts_words(counts)) for title, counts in health_kinds(health).items()
     ]
     if counted:
         yield Table(
@@ -68,28 +59,7 @@ def health_blocks(impact: Impact) -> Iterator[Block]:
 def _sampling(health: Health) -> str | None:
     if health.sampling is None:
         return None
-    rates = (f"{name.replace('_', ' ')} {value_words(rate, 'share')}" for name, rate in health.sampling.items())
-    return f"The configuration has judged: {', '.join(rates)}."
-
-
-def _counted(health: Health) -> dict[str, int]:
-    return {
-        "verdicts that requests came after": health.prefix,
-        "verdicts on sessions that are gone": health.gone,
-        "earlier verdicts, judged again": health.judged_again,
-        "sessions without an interaction": health.without_turns,
-        "sessions outside the period": health.outside_the_period,
-        "failed parts of gradings": health.failed_chunks,
-    }
-
-
-def _by_name(health: Health) -> dict[str, dict[str, int]]:
-    return {
-        "verdicts by other judges, not counted": dict(health.other_judges),
-        "sessions whose requests disagree": {what: n for what, n in health.disagreeing.items() if what != PREFIXES},
-        "gradings of learnings": dict(health.gradings),
-        "rows skipped": dict(health.skipped),
-    }
+    return f"The configuration has judged: {sampling_words(health.sampling)}."
 
 
 def _missing(impact: Impact) -> Iterator[tuple[str, str]]:

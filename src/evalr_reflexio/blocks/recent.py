@@ -8,7 +8,7 @@ from evalr.logs.blocks import Block, Notice, Numbers, Table
 from evalr.logs.further import figure
 from evalr_reflexio.answers.impact import Impact
 from evalr_reflexio.answers.recent import RecentOutcome
-from evalr_reflexio.blocks.comparing import titled
+from evalr_reflexio.answers.words import titled
 from evalr_reflexio.blocks.words import LONGEST_NAME, account_words, arm_words, chart_width, moment, shortened
 
 _COLUMNS = (

@@ -8,7 +8,8 @@ from evalr.estimates.words import count_words
 from evalr.logs.blocks import Block, Notice, Table
 from evalr_reflexio.answers.arm_answer import ArmAnswer, ArmsAnswer
 from evalr_reflexio.answers.impact import Impact
-from evalr_reflexio.blocks.comparing import arm_cell, comparisons, titled
+from evalr_reflexio.answers.words import titled
+from evalr_reflexio.blocks.comparing import arm_cell, comparisons
 from evalr_reflexio.config import Experiment
 
 OTHERS = "other sources, or requests gone"
