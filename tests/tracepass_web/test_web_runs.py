@@ -248,6 +248,7 @@ def test_a_pass_that_is_asked_for_twice_is_run_and_paid_for_once(site) -> None:
     assert len(made.store.passes(made.desk.kept.account)) == 2
     later = made.send("/run", {**fields, "rerun": "all"}).headers["location"]
     assert later != first
+    ended(made, later)
 
 
 def test_a_store_that_cannot_be_read_is_not_one_without_the_pass(site, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,6 +112,10 @@ class Runner:
         """What is done here for a pass, or was."""
         return self._jobs.get(pass_id)
 
+    def running(self) -> frozenset[str]:
+        """The passes that are being run here, or wait for others."""
+        return frozenset(each.pass_id for each in list(self._jobs.values()) if not each.has_ended)
+
     def _run(self) -> None:
         while True:
             job, work = self._queue.get()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container
 from typing import Any, NamedTuple
 
 from evalr.errors import StoreError
@@ -11,7 +12,6 @@ from evalr_tracepass.records import Pass
 from evalr_tracepass.stores.store import Totals
 from evalr_tracepass.web.asking import Asked
 from evalr_tracepass.web.desk import Desk
-from evalr_tracepass.web.jobs import Job
 from evalr_tracepass.web.kept import Kept
 from evalr_tracepass.web.panel import scope_words
 from evalr_tracepass.web.snapshot import key_of
@@ -59,21 +59,23 @@ def pass_of(kept: Kept, pass_id: str) -> Pass | None:
 
 def standing_of(desk: Desk, pass_id: str) -> Standing | None:
     """Where a pass stands; None where there is none."""
+    # Before the store is asked: a pass that ends in between has run until now, and was not cut short.
+    running = desk.runner.running()
     job, found = desk.runner.job(pass_id), pass_of(desk.kept, pass_id)
     if found is None:
         if job is None:
             return None
-        state = CUT if job.has_ended else WAITING
+        state = WAITING if pass_id in running else CUT
         return Standing(state, None, 0, 0, 0.0, (), job.error)
     # A service's own names; those of classifiers here would say nothing to anybody.
     batches = desk.kept.store.batches(desk.kept.account, pass_id) if desk.transport.durable else []
     names = tuple(dict.fromkeys(each.batch_id for each in batches if each.batch_id))
-    seen = found if job is None or job.has_ended or job.found is None else job.found
+    seen = found if job is None or pass_id not in running or job.found is None else job.found
     done = seen.completed_inputs + seen.failed_inputs
     ahead = 0 if seen.planned else seen.estimate.inputs + seen.estimate.too_long
     total = max(seen.total_inputs, ahead, done)
     return Standing(
-        _state(found, job),
+        _state(found, running),
         found,
         done,
         total,
@@ -83,8 +85,8 @@ def standing_of(desk: Desk, pass_id: str) -> Standing | None:
     )
 
 
-def _state(found: Pass, job: Job | None) -> str:
-    if job is not None and not job.has_ended:
+def _state(found: Pass, running: Container[str]) -> str:
+    if found.id in running:
         return RUNNING
     if found.status in ENDED:
         return COMPLETE if found.status == "complete" else PARTIAL
@@ -117,13 +119,13 @@ class PassLine(NamedTuple):
 
 def history(desk: Desk) -> list[PassLine]:
     """The passes of the account, the latest first."""
-    kept = desk.kept
+    kept, running = desk.kept, desk.runner.running()
     return [
         PassLine(
             each,
             kept.totals(each),
             scope_words(each.scope),
-            _state(each, desk.runner.job(each.id)),
+            _state(each, running),
         )
         for each in kept.passes()
     ]
