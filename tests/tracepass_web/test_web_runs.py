@@ -280,6 +280,27 @@ def test_a_pass_that_was_cut_short_can_be_resumed(site) -> None:
     assert "Pass complete 4 conversations flagged" in told(ended(made, "/passes/cut-short"))
 
 
+def test_a_pass_that_ends_while_its_page_is_made_was_not_cut_short(site, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = site(passes=1)
+    account = made.desk.kept.account
+    (found,) = made.store.passes(account)
+    job = made.desk.runner.start("ending", lambda _: found)
+    while not job.has_ended:
+        time.sleep(0.01)
+    job.has_ended = False
+    made.store.add_pass(account, found._replace(id="ending", status="running", completed_at=None))
+    get_pass = made.store.get_pass
+
+    def ending(*arguments: Any) -> Any:
+        was = get_pass(*arguments)
+        job.has_ended = True
+        return was
+
+    monkeypatch.setattr(made.store, "get_pass", ending)
+    assert 'data-state="running"' in made.page("/passes/ending")
+    assert 'data-state="cut"' in made.page("/passes/ending")
+
+
 def test_a_pass_of_models_that_are_not_here_says_so(site) -> None:
     made = site()
     address = made.send("/run", {"set": "1", "s": TONE, "scope": "filters"}).headers["location"]
