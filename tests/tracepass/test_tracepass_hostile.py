@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from math import nan
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from reflex_service import FakeReflex, a_signal, talks
 
 from evalr.background import run_sync
-from evalr.errors import TransportError
+from evalr.errors import InputError, TransportError
 from evalr.runs.retries import Retry
 from evalr.tracepass import (
     Account,
@@ -24,11 +24,13 @@ from evalr.tracepass import (
     LocalTransport,
     Pass,
     Passes,
+    PlanEstimate,
     Prediction,
     open_store,
     plan,
     webhook,
 )
+from evalr_tracepass.command.passing import allowed
 from evalr_tracepass.direct import answers
 from evalr_tracepass.transports.service import Service
 
@@ -230,6 +232,12 @@ def test_b20_a_text_that_breaks_a_classifier_does_not_end_a_search() -> None:
     assert {each.error.type for each in broken if each.error} == {"RuntimeError"}
     assert not any(each.row.text in str(each.error) for each in broken)
     assert all(each.error is None for each in said if each not in broken)
+
+
+@pytest.mark.parametrize("budget", [nan, inf, -1.0])
+def test_b3_a_budget_that_is_no_amount_lets_nothing_through(budget: float) -> None:
+    with pytest.raises(InputError, match="--budget"):
+        allowed(PlanEstimate(inputs=1, predictions=1, cost=5.0), by="batch", budget=budget, yes=True)
 
 
 # Receivers of alerts

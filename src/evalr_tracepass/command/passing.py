@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
+from math import isfinite
 from typing import Any
 
 from evalr.cli.judging import agreed
@@ -128,9 +129,11 @@ def allowed(found: PlanEstimate, *, by: str, budget: float | None, yes: bool) ->
     """Whether a pass may begin: within the budget, and a person says yes where it may cost something.
 
     Raises:
-        InputError: it would cost more than the budget, or what it would cost is not known; or nobody is there to ask.
+        InputError: it would cost more than the budget, or the budget is none, or what it would cost is not known; or nobody is there to ask.
     """
     if budget is not None:
+        if not (isfinite(budget) and budget >= 0):
+            raise InputError(f"--budget {budget!r} must be US dollars, 0 or more")
         if found.cost is None:
             raise InputError("--budget needs the price of one prediction: add --rate USD")
         if found.cost > budget:
