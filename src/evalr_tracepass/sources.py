@@ -95,6 +95,8 @@ def log_sources(
         found += 1
         yield _log(file, None, strict, settings, left_out)
     if not found:
+        if not left_out:
+            raise LogError(f"{safe_text(fspath(path), longest=200)}: there is no file in this folder")
         raise LogError(
             f"{safe_text(fspath(path), longest=200)}: no file in it is a log that a reader knows "
             f"({count_words(left_out[UNKNOWN_FILE], 'file')} looked at); `evalr measures` lists the readers"

@@ -235,6 +235,28 @@ def test_B11_a_record_that_cannot_be_read_is_counted(traces: Path) -> None:
     assert "left out: 1 missing field 'request'" in out
 
 
+def test_a_search_that_found_nothing_says_what_it_read(traces: Path) -> None:
+    code, out, err = ran(traces, "grep", "thinking_tags", "traces")
+    assert (code, out) == (1, "")
+    assert err.splitlines()[-1] == "evalr: nothing fired in 3 conversations, read by heuristic-thinking-tags"
+
+
+def test_a_search_of_nothing_that_runs_here_names_what_does(traces: Path) -> None:
+    code, _, err = ran(traces, "grep", "frustrated", "traces")
+    assert (code, "evalr tracepass run --by batch" in err) == (2, True)
+    assert "rules written by hand run here, such as heuristic-loop" in err
+
+
+def test_an_empty_folder_says_that_it_is_empty(traces: Path) -> None:
+    (traces / "none").mkdir()
+    assert ran(traces, "grep", "negative", "none")[::2] == (2, "evalr: none: there is no file in this folder\n")
+
+
+def test_a_sample_of_more_than_all_names_its_option(traces: Path) -> None:
+    code, _, err = ran(traces, "estimate", "traces", "--sample", "200%")
+    assert (code, "--sample '200%' is not above 0% and at most 100%" in err) == (2, True)
+
+
 def test_R14_the_preview_shows_the_very_texts(traces: Path) -> None:
     out = ran(traces, "preview", "traces", "--signal", "heuristic-negative-tone", "-n", "1")[1]
     assert out == "User chat -> heuristic-negative-tone\n  calm, turn 0\n    | Where is my order?\n\n"

@@ -197,6 +197,26 @@ def test_R2_answers(turns: list[str], label: str) -> None:
     assert (found.top_label, found.fired) == (label, label != "answered")
 
 
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("Thanks, that is all.", "answered"),
+        ("ok great, thank you so much!", "answered"),
+        ("No thanks. Bye!", "answered"),
+        ("that\u2019s all for today", "answered"),
+        ("yes, thanks", "unanswered"),
+        ("ok", "unanswered"),
+        ("Thanks. And my refund?", "unanswered"),
+        ("thanks for nothing, where is my order", "unanswered"),
+        (f"thanks{' thanks' * 20}", "unanswered"),
+    ],
+)
+def test_R2_nobody_waits_for_an_answer_to_thanks_alone(text: str, label: str) -> None:
+    signal = HEURISTIC_SIGNALS["heuristic-no-answer"]
+    (row,) = plan([signal]).rows([Transcript(id="c", request="please", turns=[Turn(role="person", text=text)])])
+    assert reading(signal, said(signal.model, row.text)).top_label == label
+
+
 def test_R2_an_agent_that_only_used_tools_did_not_answer() -> None:
     signal = HEURISTIC_SIGNALS["heuristic-no-answer"]
     turns = [Turn(role="person", text="please"), Turn(role="agent", tool_calls=[ToolCall(name="Bash")])]

@@ -269,6 +269,13 @@ def test_R2_a_file_that_is_no_classifier_says_so(folder: Path, content: str | No
     assert ran(folder, "run", "traces.jsonl", "--signal", "heuristic-negative-tone", *named[2:])[0] == 0
 
 
+def test_R2_a_classifier_that_no_signal_has_is_told(folder: Path) -> None:
+    named = ["--signal", "heuristic-negative-tone", "--reflex", "frustation=any.json"]
+    code, _, err = ran(folder, "estimate", "traces.jsonl", *named)
+    assert code == 0
+    assert "no signal has the model 'frustation'" in err
+
+
 # A judge --------------------------------------------------------------------------------------------------------------
 
 

@@ -68,6 +68,21 @@ def test_M1_results_as_rates(folder: Path) -> None:
     assert found["coverage"]["share"] == 1.0
 
 
+def test_B16_results_say_why_there_is_nothing_to_show(folder: Path) -> None:
+    ran(folder, "run", "traces.jsonl", *NEGATIVE, "--signal", "heuristic-thinking-tags")
+    clean = ran(folder, "results", "--convo", "angry", "--signal", "heuristic-thinking-tags")[1]
+    assert clean == "nothing fired in angry by heuristic-thinking-tags; --all shows what was read\n"
+    for options in ([], ["--all"]):
+        assert ran(folder, "results", "--convo", "nobody", *options)[1] == "there are no results of nobody\n"
+    assert ran(folder, "results", "--signal", "typo")[1] == "no conversation was flagged by typo\n"
+
+
+def test_B14_the_latest_pass_is_meant_where_none_is_named(folder: Path) -> None:
+    ran(folder, "run", "traces.jsonl", *NEGATIVE)
+    assert ran(folder, "status") == ran(folder, "status", "latest")
+    assert ran(folder, "sync")[0] == 0
+
+
 def test_B14_the_passes_of_an_account(folder: Path) -> None:
     assert ran(folder, "passes")[1].splitlines()[0] == "No Reflex passes yet"
     ran(folder, "run", "traces.jsonl", *NEGATIVE)

@@ -23,6 +23,7 @@ from evalr_tracepass.command.options import (
     By,
     Convo,
     Json,
+    LatestPassId,
     LogPath,
     Now,
     OnlyNew,
@@ -163,7 +164,7 @@ def grep(
                 raise typer.Exit(STOPPED)
         for hit in search(made, log, choice.reflexes, found, kind=reading.kind, strict=reading.strict, new=new):
             print(json_line(hit_fields(hit)) if json else hit_line(hit, color=color, chips=chips))
-    for note in found.notes():
+    for note in found.notes(each.signal_id for each in choice.signals):
         print(f"evalr: {note}", file=sys.stderr)
     if not found.fired:
         raise typer.Exit(NOTHING_FIRED)
@@ -282,9 +283,9 @@ def resume(
 @app.command()
 @with_groups
 def sync(
-    pass_id: PassId,
     own: Own,
     place: Place,
+    pass_id: LatestPassId = "latest",
     give_up: Annotated[
         bool, typer.Option("--give-up", help="Record what has not come back as failed, and end the pass.")
     ] = False,
@@ -415,7 +416,7 @@ def passes(place: Place, json: Json = False) -> None:
 
 @app.command()
 @with_groups
-def status(pass_id: PassId, place: Place, json: Json = False) -> None:
+def status(place: Place, pass_id: LatestPassId = "latest", json: Json = False) -> None:
     """Say where a pass stands, as far as its store knows. `sync` asks the service."""
     from evalr_tracepass.command.places import opened
     from evalr_tracepass.command.stored import pass_fields, status_lines

@@ -32,6 +32,8 @@ from evalr_tracepass.signals import Signal
 
 REFLEX_RULE = "write --reflex as NAME=FILE: the alias that signals name as their model, and the file of its classifier"
 
+SAMPLE_RULE = "write a share of conversations, as 10% or 0.1, or with a seed, as 10%:7"
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -149,6 +151,12 @@ def choose(
 
     def chosen(signals: Iterable[Signal], notes: tuple[str, ...] = ()) -> Choice:
         taken = tuple(signals)
+        read_by_none = sorted(own.files.keys() - {each.model for each in known.values()})
+        notes += tuple(
+            f"no signal has the model {safe_text(name, longest=60)!r}, so that its classifier reads nothing: save one "
+            f"with `evalr tracepass signals save`"
+            for name in read_by_none
+        )
         return Choice(taken, {} if service else own.reflexes({each.model for each in taken}), notes)
 
     if named and pattern is None:
@@ -165,7 +173,8 @@ def choose(
         notes = [_cannot(each, service=service) for each in found if each.reason]
         usable = [each.signal for each in found if each.reason is None]
         if not usable:
-            raise InputError("; ".join(notes))
+            offline = "" if service else f"; rules written by hand run here, such as {', '.join(HEURISTIC_SIGNALS)}"
+            raise InputError("; ".join(notes) + offline)
         taken, twins = _one_of_each(usable)
         return chosen(taken, (*notes, *twins))
     ticked = availability([each for each in known.values() if each.enabled_by_default], runnable)
@@ -199,7 +208,7 @@ def _cannot(found: Available, *, service: bool) -> str:
         return f"{name} cannot run by a service: {model!r} is a rule that runs here, without --by"
     return (
         f"{name} cannot run: no classifier named {model!r} is configured; "
-        f"name one with --reflex {model}=FILE, or run it by a service that has it, --by batch"
+        f"name one with --reflex {model}=FILE, or have a service read with it: evalr tracepass run --by batch"
     )
 
 
@@ -261,8 +270,9 @@ def _read_sample(text: str) -> tuple[float, int | None]:
     share, colon, seed = text.partition(":")
     try:
         fraction = float(share.rstrip("%")) / (100 if share.endswith("%") else 1)
-        return fraction, int(seed) if colon else None
+        drawn = int(seed) if colon else None
     except ValueError as error:
-        raise InputError(
-            f"--sample {safe_text(text)!r}: write a share of conversations, as 10% or 0.1, or with a seed, as 10%:7"
-        ) from error
+        raise InputError(f"--sample {safe_text(text)!r}: {SAMPLE_RULE}") from error
+    if not 0 < fraction <= 1:
+        raise InputError(f"--sample {safe_text(text)!r} is not above 0% and at most 100%: {SAMPLE_RULE}")
+    return fraction, drawn

@@ -74,9 +74,12 @@ class Found:
     passed_over: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
 
-    def notes(self) -> list[str]:
-        """What a person has to know of what was not read."""
+    def notes(self, signals: Iterable[str] = ()) -> list[str]:
+        """What a person has to know of what was not read, and of what was read for nothing by which signals."""
         notes = []
+        if self.conversations and not self.fired:
+            read = count_words(self.conversations, "conversation")
+            notes.append(f"nothing fired in {read}, read by {', '.join(safe_text(each, longest=60) for each in signals)}")
         if not self.conversations:
             why = ", ".join(f"{n:,} {reason}" for reason, n in self.passed_over.items())
             notes.append("no conversation was read" + (f": {why}" if why else ""))

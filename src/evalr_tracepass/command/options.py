@@ -16,12 +16,24 @@ LogPath = Annotated[
 PassId = Annotated[
     str, typer.Argument(metavar="PASS", help="latest, or the id of one; its first letters will do.", show_default=False)
 ]
+LatestPassId = Annotated[
+    str, typer.Argument(metavar="[PASS]", help="latest, or the id of one; its first letters will do.")
+]
 OptionalPassId = Annotated[
     str, typer.Argument(metavar="[PASS]", help="latest, all, or the id of one; its first letters will do.")
 ]
 SignalNames = Annotated[
     list[str] | None,
-    typer.Option("--signal", metavar="NAME", help="What to look for; may be given several times. [default: ticked]"),
+    typer.Option("--signal", metavar="NAME", help="A signal; may be given several times."),
+]
+WantedSignals = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--signal",
+        metavar="NAME",
+        help="A signal to run; may be given several times. [default: those ticked in `evalr tracepass signals`, or the "
+        "rules that run here]",
+    ),
 ]
 SignalFile = Annotated[
     str | None,
@@ -60,7 +72,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 class Wanted:
     """What to look for."""
 
-    signal: SignalNames = None
+    signal: WantedSignals = None
     preset: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Signals that were saved together: see `evalr tracepass presets`."),

@@ -158,6 +158,8 @@ def asked_results(
             if (not signals or each.signal_id in signals) and (not convos or each.convo_id in convos)
         ]
         lines = list(failed_lines(records) if failed else turn_lines(records, color=color))
+        if not lines:
+            lines = [_nothing_of(kept, name, convos, signals, clean=clean)]
         return lines, {"results": [to_row(each) for each in records]}
     passes = kept.passes_named(name)
     asked: Sequence[str | None] = list(signals) or [None]
@@ -170,9 +172,20 @@ def asked_results(
     ]
     unique = list({(each.user, each.convo_id, each.run_id): each for each in listed}.values())
     lines = list(conversation_lines(unique, color=color))
+    if not unique and signals:
+        lines = [f"no conversation was flagged by {safe_text(', '.join(signals), longest=200)}"]
     if not unique and _is_elsewhere(kept, kept.get_pass("latest" if name == "all" else name)):
         lines.append(ELSEWHERE)
     return lines, {"conversations": [_plain(each) for each in unique]}
+
+
+def _nothing_of(kept: Kept, name: str, convos: Sequence[str], signals: Sequence[str], *, clean: bool) -> str:
+    """Why there is nothing to show of conversations: nothing fired, or nobody has read them."""
+    asked = safe_text(", ".join(convos), longest=200) + (f" by {safe_text(', '.join(signals))}" if signals else "")
+    read = not clean and any(
+        each.convo_id in convos and (not signals or each.signal_id in signals) for each in kept.results_of(name)
+    )
+    return f"nothing fired in {asked}; --all shows what was read" if read else f"there are no results of {asked}"
 
 
 def _is_elsewhere(kept: Kept, found: Pass, totals: Totals | None = None) -> bool:

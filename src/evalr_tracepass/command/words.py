@@ -126,7 +126,7 @@ def place_words(row: Row) -> str:
 
 
 def signal_lines(available: Iterable[Available]) -> Iterator[str]:
-    """The signals as the seed's panel shows them: ticked or not, what each reads, and which cannot run here."""
+    """The signals: ticked or not, what each reads, the labels at which it fires, and which cannot run here."""
     found = list(available)
     width = max((len(each.signal.signal_id) for each in found), default=0)
     for each in found:
@@ -134,10 +134,10 @@ def signal_lines(available: Iterable[Available]) -> Iterator[str]:
         mark = "x" if own.enabled_by_default else " "
         details = [safe_text(own.transform.name, longest=60)]
         if own.source == "custom":
-            fires = (f"{each} >= {own.thresholds[each]:g}" if each in own.thresholds else each for each in own.fires_on)
             details.append(f"model {safe_text(own.model, longest=60)}")
-            details.append(f"fires on {safe_text(', '.join(fires), longest=120)}")
-            details += ["monitor"] if own.monitor else []
+        fires = [f"{each} >= {own.thresholds[each]:g}" if each in own.thresholds else each for each in own.fires_on]
+        details.append(f"fires on {safe_text(', '.join(fires), longest=120)}" if fires else "fires on nothing")
+        details += ["monitor"] if own.monitor else []
         if each.reason:
             details.append("unavailable: no classifier")
         yield f"[{mark}] {safe_text(own.signal_id, longest=60):<{width}}  {', '.join(details)}"

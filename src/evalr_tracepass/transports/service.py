@@ -86,7 +86,8 @@ class Service:
                 error = TransportError(f"{method} {path}: {type(failed).__name__}")
                 wait = self.retry.delay(tried, TRANSIENT)
             except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as failed:
-                error = TransportError(f"{method} {path}: {type(failed).__name__}")
+                host = client.base_url.host
+                error = TransportError(f"{method} {path}: {type(failed).__name__} at {host}, asked {tried} times")
                 wait = self.retry.delay(tried, classify(failed))
             if wait is None:
                 break
@@ -148,7 +149,7 @@ def _json(body: bytearray) -> object:
 
 def _why(status: int, found: object) -> str:
     if status in REFUSES_THE_KEY:
-        return f"the service refuses the key (status {status}): set {KEY_VARIABLE}, or pass key="
+        return f"the service refuses the key (status {status}): set {KEY_VARIABLE}, or pass key= in Python"
     said = found.get("error", found) if isinstance(found, dict) else None
     if not isinstance(said, dict):
         return f"status {status}"
@@ -172,7 +173,7 @@ def base_url(url: str) -> str:
     """
     parts = urlsplit(url)
     if parts.username or parts.password:
-        raise InputError(f"a key is not given in the address: set {KEY_VARIABLE}, or pass key=")
+        raise InputError(f"a key is not given in the address: set {KEY_VARIABLE}, or pass key= in Python")
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise InputError(f"url={url!r} must be an address such as {DEFAULT_URL}")
     return url.rstrip("/")
@@ -187,7 +188,7 @@ def key_for(account: Account, keys: Keys) -> str:
     owner = account.org or account.user
     found = keys.get(owner) if isinstance(keys, Mapping) else keys if keys is not None else os.environ.get(KEY_VARIABLE)
     if not found:
-        raise InputError(f"there is no key for account {owner!r}: set {KEY_VARIABLE}, or pass key=")
+        raise InputError(f"there is no key for account {owner!r}: set {KEY_VARIABLE}, or pass key= in Python")
     if not (found.isascii() and found.isprintable() and " " not in found):
         raise InputError(f"the key for account {owner!r} holds a space, or what no header can: was it copied whole?")
     return found
