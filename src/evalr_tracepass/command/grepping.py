@@ -79,7 +79,8 @@ class Found:
         notes = []
         if self.conversations and not self.fired:
             read = count_words(self.conversations, "conversation")
-            notes.append(f"nothing fired in {read}, read by {', '.join(safe_text(each, longest=60) for each in signals)}")
+            by = ", ".join(safe_text(each, longest=60) for each in signals)
+            notes.append(f"nothing fired in {read}, read by {by}")
         if not self.conversations:
             why = ", ".join(f"{n:,} {reason}" for reason, n in self.passed_over.items())
             notes.append("no conversation was read" + (f": {why}" if why else ""))

@@ -34,7 +34,7 @@ _CLOSE = (
     r"that(?:'s| is| was|'ll be| will be) (?:all|it)(?: for (?:now|today))?)"
 )
 _CLOSED = re.compile(rf"(?:{_SOFT}[\s,.!]*)*{_CLOSE}(?:[\s,.!]+(?:{_SOFT}|{_CLOSE}))*[\s.!]*", re.IGNORECASE)
-"""A message that ends a conversation: it thanks, or says goodbye, and nothing else. Nobody waits for an answer to it."""
+"""A message that ends a conversation: it thanks, or says goodbye, and no more. Nobody waits for an answer to it."""
 
 MOST_CLOSING = 80
 """Characters of a message that can be one."""
