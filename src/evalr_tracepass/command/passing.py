@@ -129,8 +129,8 @@ def allowed(found: PlanEstimate, *, by: str, budget: float | None, yes: bool) ->
     """Whether a pass may begin: within the budget, and a person says yes where it may cost something.
 
     Raises:
-        InputError: it would cost more than the budget, or what it would cost is not known; the budget is no amount; or nobody
-            is there to ask.
+        InputError: it would cost more than the budget, or what it would cost is not known; the budget is no amount; or
+            nobody is there to ask.
     """
     if budget is not None:
         if not (isfinite(budget) and budget >= 0):
