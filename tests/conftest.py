@@ -97,3 +97,16 @@ def watched(chromium: Any) -> Iterator[Callable[..., Any]]:
     yield opened
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def barriers() -> Callable[[Any], list[tuple[str, list[str]]]]:
+    """What axe finds wrong with a page for people who cannot see it well, or use no mouse; skipped without axe."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe to check accessibility with")
+
+    def found(page: Any) -> list[tuple[str, list[str]]]:
+        # What is right is not told of element by element, which takes long on a long page.
+        violations = axe.Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+        return [(each["id"], [node["html"][:200] for node in each["nodes"][:3]]) for each in violations]
+
+    return found
