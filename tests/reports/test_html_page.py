@@ -97,7 +97,7 @@ def page(found: Report) -> str:
 
 @pytest.fixture(scope="module")
 def short_page(found: Report) -> str:
-    """Of each measure two numbers: every kind of part is there, and a browser is not kept busy with more of the same."""
+    """Of each measure two numbers: every kind of part is there, and a browser need not read more of the same."""
     return replace(found, sections=tuple(replace(each, rows=each.rows[:2]) for each in found.sections)).to_html()
 
 
@@ -243,7 +243,9 @@ def hostile_report() -> Report:
         Verdict(TaskCompletion(completed=n % 2 > 0, quality=3), *judges[n % 5], about=each.about())
         for n, each in enumerate(given)
     ]
-    found = evalr.report([*given, *named], now=NOW, details=True, by="agent", lift=None, measures=["waits", "completion"])
+    found = evalr.report(
+        [*given, *named], now=NOW, details=True, by="agent", lift=None, measures=["waits", "completion"]
+    )
     further = Further(
         name="x",
         title=ATTACKS[0],
