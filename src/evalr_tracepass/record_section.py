@@ -202,4 +202,4 @@ def _chip(record: Result) -> str:
 
 
 def _where(record: Result) -> str:
-    return "whole conversation" if record.turn_index is None else f"turn {record.turn_index + 1}"
+    return "whole conversation" if record.turn_index is None else f"turn {record.turn_index}"

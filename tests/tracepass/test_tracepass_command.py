@@ -369,3 +369,12 @@ def test_B20_an_option_means_the_same_in_every_subcommand() -> None:
     # How a pass was begun is known; a file is read from, or changed; monitors and servers have names of their own.
     several = {name for name, texts in said.items() if len(texts) > 1}
     assert several == {"--by", "--name", "--signal", "--signals"}
+
+
+def test_grep_in_what_cannot_be_read_is_not_a_search_for_nothing(traces: Path) -> None:
+    (traces / "broken.jsonl").write_text(
+        '{"id": "a", "turns": [{"role": "person", "text": "hello"}]}\n', encoding="utf-8"
+    )
+    status, _, said = ran(traces, "grep", "negative", "broken.jsonl")
+    assert status == 2
+    assert "left out: 1 " in said

@@ -71,7 +71,7 @@ def test_flagged_conversations_have_at_most_three_chips_the_highest_first(tmp_pa
     assert chips["c4"] == ("label-0 99%", "loud 90%", "label-1 85%")
     assert chips["c8"] == ("loud 90%",)
     (c4,) = (card for card in cards.cards if card.title == "c4")
-    assert ("turn 2", "loud: loud 90%") in c4.texts
+    assert ("turn 1", "loud: loud 90%") in c4.texts  # from 0, as the command counts
 
 
 def test_only_what_the_report_counts_is_in_it(tmp_path: Path) -> None:

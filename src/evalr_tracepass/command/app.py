@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from evalr.cli.added import Command, new_app
-from evalr.cli.endings import STOPPED
+from evalr.cli.endings import STOPPED, UNUSABLE
 from evalr.cli.option_groups import with_groups
 from evalr.cli.output import has_color, print_lines
 from evalr.cli.texts import read_length, read_time
@@ -167,7 +167,7 @@ def grep(
     for note in found.notes(each.signal_id for each in choice.signals):
         print(f"evalr: {note}", file=sys.stderr)
     if not found.fired:
-        raise typer.Exit(NOTHING_FIRED)
+        raise typer.Exit(UNUSABLE if found.left_out and not found.conversations else NOTHING_FIRED)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
