@@ -9,6 +9,8 @@ from typing import Any
 from evalr.inputs import Activity, Exchange, LearningUse, Session, Side, ToolCall, Transcript, Turn
 from evalr_reflexio.making import made
 from evalr_reflexio.rows import InteractionRow, OutcomeRow, Reference, SessionRecord, ToolUse
+from evalr_reflexio.speaking import Bearer
+from evalr_reflexio.turns import raw_roles_of
 
 NO_SOURCE = "(none)"
 """The request source of requests that name none: no text that Reflexio lets in."""
@@ -131,8 +133,9 @@ def user_turns_of(record: SessionRecord, row: OutcomeRow) -> int | None:
     """
     if not record.interactions:
         return None
-    seen = record.interactions if row.judged_interactions is None else record.interactions[: row.judged_interactions]
-    return sum([_counts_as_person(each.raw_role) for each in seen])
+    roles = raw_roles_of(record.interactions)
+    seen = roles if row.judged_interactions is None else roles[: row.judged_interactions]
+    return sum(map(_counts_as_person, seen))
 
 
 @lru_cache(maxsize=256)
@@ -140,7 +143,7 @@ def _counts_as_person(raw_role: str) -> bool:
     return raw_role.lower() not in _NO_PERSON
 
 
-def is_exchange(row: InteractionRow) -> bool:
+def is_exchange(row: InteractionRow | Bearer) -> bool:
     """Whether a turn is an answer with another one beside it."""
     return row.role == "agent" and bool(row.shadow_content)
 
@@ -177,7 +180,7 @@ def exchanges_of(record: SessionRecord, *, treatment: Side = "served", arm: str 
             )
 
 
-def cited_of(row: InteractionRow, learning: Reference) -> bool | None:
+def cited_of(row: InteractionRow | Bearer, learning: Reference) -> bool | None:
     """Whether an answer says that it used a learning; None where answers do not say."""
     if row.citations is None:
         return None

@@ -57,7 +57,7 @@ from evalr_reflexio.conversations import (
 from evalr_reflexio.noticed import Noticed
 from evalr_reflexio.places import claim_of, config_for, open_store
 from evalr_reflexio.rows import InteractionRow, LearningRow, Reference, SessionRecord, ShadowRow
-from evalr_reflexio.speaking import Spoken, spoken
+from evalr_reflexio.speaking import Bearer, Spoken
 from evalr_reflexio.splits import Splits
 from evalr_reflexio.store import Store
 from evalr_reflexio.stored import OUTCOME as OUTCOME_MEASURE
@@ -71,6 +71,7 @@ from evalr_reflexio.stored import (
     treatment_side,
 )
 from evalr_reflexio.tables import OUTCOMES
+from evalr_reflexio.turns import judged_turns, said_by
 
 if TYPE_CHECKING:
     from evalr.reports.reading import Progress, Reading
@@ -405,10 +406,10 @@ class _Reading:
 
     def _uncounted_items(self, sums: ReportSums) -> Iterator[Item]:
         """The items of sessions that are out of the ordinary; the others are counted without any."""
-        records = self.store.sessions(self.log)
+        records = self.store.sessions(self.log, now=sums.now)
         while batch := list(islice(records, _BATCH)):
             for record in batch:
-                said = spoken(record.interactions, sums.now)
+                said = said_by(record.interactions, sums.now)
                 if self.gathering is not None:
                     self.gathering.see(record, said)
                 if self.splits is not None:
@@ -432,14 +433,14 @@ class _Reading:
         if record.requests[0].evaluation_only:
             self.notes["for evaluation only"] += 1
         log.records += 1
-        turns: Mapping[int, InteractionRow] = {}
+        turns: Mapping[int, InteractionRow | Bearer] = {}
         side = treatment_side(self.options.shadow, arm, self.controls)
         if record.interactions:
             log.derived += 1
             sums.conversation(record, said)
-            self._count_parts(record, said if said.is_all else spoken(record.interactions), side, sums)
+            self._count_parts(record, said if said.is_all else said_by(record.interactions), side, sums)
             if record.shadow_verdicts or record.learning_verdicts:
-                turns = {turn.interaction_id: turn for turn in record.interactions}
+                turns = judged_turns(record)
         else:
             log.leave_out(NOTHING_SAID, f"session {quoted(record.session)}")
         if record.outcomes:
@@ -488,7 +489,7 @@ class _Reading:
                 sums.outcome(record, row, corrections)
 
     def _count_shadows(
-        self, record: SessionRecord, side: Side | None, turns: Mapping[int, InteractionRow], sums: ReportSums
+        self, record: SessionRecord, side: Side | None, turns: Mapping[int, InteractionRow | Bearer], sums: ReportSums
     ) -> None:
         rows = self._of_prompt(record)
         last = {(row.interaction, row.prompt_version): row.verdict_id for row in rows}
@@ -503,7 +504,7 @@ class _Reading:
                 turn = None if row.interaction is None else turns.get(row.interaction)
                 sums.shadow(record, row, row.at if turn is None else turn.at, side)
 
-    def _count_learnings(self, record: SessionRecord, turns: Mapping[int, InteractionRow], sums: ReportSums) -> None:
+    def _count_learnings(self, record: SessionRecord, turns: Mapping[int, InteractionRow | Bearer], sums: ReportSums) -> None:
         rows = record.learning_verdicts
         last = {(row.interaction, row.kind, row.learning): row.result_id for row in rows} if len(rows) > 1 else {}
         by_response: dict[int, list[tuple[LearningRow, bool]]] = {}

@@ -217,7 +217,7 @@ class SessionRecord:
     user: str
     session: str
     requests: list[RequestRow] = field(default_factory=list)
-    interactions: list[InteractionRow] = field(default_factory=list)
+    interactions: Sequence[InteractionRow] = field(default_factory=list)
     outcomes: list[OutcomeRow] = field(default_factory=list)
     shadow_verdicts: list[ShadowRow] = field(default_factory=list)
     learning_verdicts: list[LearningRow] = field(default_factory=list)

@@ -6,7 +6,19 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from evalr.inputs import Role
 from evalr_reflexio.rows import InteractionRow, Reference
+
+
+class Bearer(NamedTuple):
+    """What matters of a turn that has another answer, or learnings, with it."""
+
+    interaction_id: int
+    at: datetime
+    role: Role
+    shadow_content: str
+    citations: Sequence[Reference] | None
+    learnings: Sequence[Reference] | None
 
 
 class Spoken(NamedTuple):
@@ -27,8 +39,8 @@ class Spoken(NamedTuple):
     last_word: datetime | None
     answered: datetime | None
     waited: Sequence[float]
-    with_shadow: Sequence[tuple[InteractionRow, bool]]
-    given: Sequence[InteractionRow]
+    with_shadow: Sequence[tuple[InteractionRow | Bearer, bool]]
+    given: Sequence[InteractionRow | Bearer]
     cited: Sequence[Sequence[Reference]]
     is_all: bool
 

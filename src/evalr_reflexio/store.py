@@ -61,6 +61,7 @@ from evalr_reflexio.tables import (
     SHADOWS,
     STATES,
 )
+from evalr_reflexio.turns import OrdinaryTurns, ids_of, spoken_in
 
 Row = TypeVar("Row")
 
@@ -190,7 +191,9 @@ class Store:
 
     # -- sessions -----------------------------------------------------------------------------------------------------
 
-    def sessions(self, account: Log, *, without: Collection[str] = ()) -> Iterator[SessionRecord]:
+    def sessions(
+        self, account: Log, *, without: Collection[str] = (), now: datetime | None = None
+    ) -> Iterator[SessionRecord]:
         """Every session with all that the log holds of it, by when it began; last, verdicts whose session is gone.
 
         No more than a few hundred sessions are in memory.
@@ -199,6 +202,8 @@ class Store:
             account: takes count of what cannot be used.
             without: columns of interactions that nobody will look at, such as "content" and "tools_used", to be read as
                 missing: that is faster.
+            now: the reading time of whoever looks at few turns: ordinary ones until then are only made when they are
+                looked at (see `turns`), which is faster still.
 
         Raises:
             InputError: there is no such column to do without.
@@ -216,7 +221,7 @@ class Store:
         for batch in self._batches(account):
             lost = self._add_requests(batch, parts)
             records = [record for record in batch.values() if record.requests]
-            interactions += self._fill(records, parts, placed, without) + self._leave_out_turns(lost, account)
+            interactions += self._fill(records, parts, placed, without, now) + self._leave_out_turns(lost, account)
             yield from records
         self._count_requestless(interactions, account)
         yield from self._unplaced(parts, placed)
@@ -313,12 +318,17 @@ class Store:
     # -- what belongs to a session ------------------------------------------------------------------------------------
 
     def _fill(
-        self, batch: list[SessionRecord], parts: Parts, placed: Mapping[str, Ids], without: Collection[str] = ()
+        self,
+        batch: list[SessionRecord],
+        parts: Parts,
+        placed: Mapping[str, Ids],
+        without: Collection[str] = (),
+        now: datetime | None = None,
     ) -> int:
         """Give sessions their interactions and verdicts. Returns how many interactions the log has of them."""
         if not batch:
             return 0
-        count = self._add_turns(batch, parts, without) if INTERACTIONS in self.columns else 0
+        count = self._add_turns(batch, parts, without, now) if INTERACTIONS in self.columns else 0
         by_key = {(record.user, record.session): record for record in batch}
         sessions = list(dict.fromkeys(record.session for record in batch))
         for outcome in self._verdicts(OUTCOMES, sessions, outcome_row, parts, placed, list(by_key)):
@@ -339,21 +349,29 @@ class Store:
         self._add_states(by_key)
         return count
 
-    def _add_turns(self, batch: list[SessionRecord], parts: Parts, without: Collection[str]) -> int:
+    def _add_turns(
+        self, batch: list[SessionRecord], parts: Parts, without: Collection[str], now: datetime | None
+    ) -> int:
         """Give sessions their interactions. Returns how many the log has of them."""
-        turns_of = {request[0]: record.interactions for record in batch for request in record.requests}
-        count = 0
-        for rows in self._queries.keyed(INTERACTIONS, "request_id", list(turns_of), without=without):
-            count += len(rows)
-            for row in rows:
+        requests = list(dict.fromkeys(request[0] for record in batch for request in record.requests))
+        found = self._queries.keyed(INTERACTIONS, "request_id", requests, without=without)
+        rows = list(chain.from_iterable(found))
+        is_plain = now is not None and len(requests) == sum(len(record.requests) for record in batch)
+        others = _without_ordinary(batch, rows, parts, now) if now is not None and is_plain else batch
+        turns_of: dict[str, list[InteractionRow]] = {}
+        for record in others:
+            record.interactions = turns = []
+            turns_of.update((request[0], turns) for request in record.requests)
+        for row in rows if others else ():
+            turns = turns_of.get(row[1])
+            if turns is not None:
                 try:
-                    turns_of[row[1]].append(interaction_row(row, parts))
+                    turns.append(interaction_row(row, parts))
                 except Reason as reason:
                     parts.fault(reason, f"interaction {row[0]}")
-        for record in batch:
-            if len(record.interactions) > 1:
-                record.interactions.sort(key=_by_time)
-        return count
+        for record in others:
+            turns_of[record.requests[0][0]].sort(key=_by_time)
+        return len(rows)
 
     def _place_shadows(
         self,
@@ -372,10 +390,10 @@ class Store:
         verdicts = self._verdicts(SHADOWS, sessions, shadow_row, parts, placed)
         judged = {verdict.session for verdict in verdicts}
         owners = {
-            (session, turn.interaction_id): record
+            (session, turn): record
             for session in judged
             for record in of_session[session]
-            for turn in record.interactions
+            for turn in ids_of(record.interactions)
         }
         for verdict in verdicts:
             owner = None if verdict.interaction is None else owners.get((verdict.session, verdict.interaction))
@@ -625,6 +643,24 @@ class Store:
             account.repaired[what] += 1
 
         return Parts(account, repaired)
+
+
+def _without_ordinary(
+    batch: list[SessionRecord], rows: Sequence[Sequence[Any]], parts: Parts, now: datetime
+) -> list[SessionRecord]:
+    """Give ordinary sessions their turns, of all rows of a batch. Returns the other sessions."""
+    by_request: defaultdict[str, list[Sequence[Any]]] = defaultdict(list)
+    for row in rows:
+        by_request[row[1]].append(row)
+    others = []
+    for record in batch:
+        raw = list(chain.from_iterable([by_request.pop(request[0], ()) for request in record.requests]))
+        said = spoken_in(raw, now) if raw else None
+        if said is None:
+            others.append(record)
+        else:
+            record.interactions = OrdinaryTurns(raw, said, parts)
+    return others
 
 
 _request_order = itemgetter(RequestRow._fields.index("at"), RequestRow._fields.index("request_id"))

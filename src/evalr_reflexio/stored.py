@@ -31,6 +31,7 @@ from evalr_reflexio.rows import (
     SessionRecord,
     ShadowRow,
 )
+from evalr_reflexio.speaking import Bearer
 
 OUTCOME, SHADOW, LEARNING = "outcome", "shadow", "learning"
 SHADOW_JUDGE, LEARNING_JUDGE = "shadow_comparison", "retrieved_learning"
@@ -43,7 +44,7 @@ NO_TAG = "(none)"
 PREFIX, PARTIAL = "prefix", "partial"
 """Flags: of a verdict on the first part of a session, and of learnings whose grading did not finish."""
 
-Turns = Mapping[int, InteractionRow]
+Turns = Mapping[int, InteractionRow | Bearer]
 """The turns of a session by their id."""
 
 Served = Literal["served", "shadow", "arm"]

@@ -19,7 +19,8 @@ from evalr_reflexio.arms import ArmCounts, ArmReading, Arms, ExperimentArms, che
 from evalr_reflexio.config import Config
 from evalr_reflexio.noticed import Noticed
 from evalr_reflexio.rows import InteractionRow, OutcomeRow, Reference, SessionRecord
-from evalr_reflexio.speaking import Spoken, spoken
+from evalr_reflexio.speaking import Bearer, Spoken
+from evalr_reflexio.turns import judged_turns, said_by
 
 NO_ARMS = ArmReading(None)
 
@@ -80,14 +81,14 @@ class Gathering:
                 self.noticed.see(record)
         elif began is not None:
             self.health.outside += 1
-            for turn in record.interactions:
-                if turn.shadow_content and turn.role == "agent":
-                    self._see_shadow(turn.at)
-                if turn.learnings:
-                    self._see_given(turn)
-        turns: dict[int, InteractionRow] = {}
+            said = said_by(record.interactions)
+            for turn, _ in said.with_shadow:
+                self._see_shadow(turn.at)
+            for turn in said.given:
+                self._see_given(turn)
+        turns: Mapping[int, InteractionRow | Bearer] = {}
         if record.shadow_verdicts or record.learning_verdicts:
-            turns = {turn.interaction_id: turn for turn in record.interactions}
+            turns = judged_turns(record)
         if record.shadow_verdicts:
             self.shadows.see(record, turns, arm, self.asked)
         if record.learning_verdicts:
@@ -143,7 +144,7 @@ class Gathering:
         if len(record.outcomes) > (judged is not None):
             self._count_others(record, judged)
         if record.interactions:
-            said = spoken(record.interactions, self.asked.now) if said is None else said
+            said = said_by(record.interactions, self.asked.now) if said is None else said
             self._speak(said, arm, None if judged is None else judged.success, user)
         elif requests:
             self.health.without_turns += 1
@@ -176,7 +177,7 @@ class Gathering:
         if self.asked.takes_in(at):
             self.shadows.with_shadow += 1
 
-    def _see_given(self, turn: InteractionRow) -> None:
+    def _see_given(self, turn: InteractionRow | Bearer) -> None:
         """Count the learnings that an answer was given, by when it was: verdicts on them count by that time, too."""
         if self.asked.takes_in(turn.at):
             self.learnings.give(turn.learnings or (), turn.citations or ())

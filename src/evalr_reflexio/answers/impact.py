@@ -288,7 +288,7 @@ def _impact(
     gathering = gathering_for(store, asked, chosen, known)
     account = store.account(strict=strict)
     seen = 0
-    for record in store.sessions(account, without=UNREAD):
+    for record in store.sessions(account, without=UNREAD, now=asked.now):
         gathering.see(record)
         seen += 1
     if not seen:

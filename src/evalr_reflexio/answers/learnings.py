@@ -25,6 +25,7 @@ from evalr_reflexio.answers.newest import Newest
 from evalr_reflexio.answers.responses import JudgedResponse
 from evalr_reflexio.conversations import CITED, SUPPLIED, cited_of, is_cited
 from evalr_reflexio.rows import InteractionRow, LearningRow, Reference, SessionRecord
+from evalr_reflexio.speaking import Bearer
 from evalr_reflexio.stored import LEARNING_JUDGE, UNVERSIONED
 
 ASSOCIATION = "association"
@@ -349,7 +350,7 @@ class LearningSums:
             else:
                 learnings[learning].failures_with += 1
 
-    def see(self, record: SessionRecord, turns: Mapping[int, InteractionRow], asked: Asked) -> None:
+    def see(self, record: SessionRecord, turns: Mapping[int, InteractionRow | Bearer], asked: Asked) -> None:
         """Count the verdicts of one session."""
         cluster = self.numbering.number(record.user or (record.session,))
         grading = record.grading

@@ -23,6 +23,7 @@ from evalr_reflexio.answers.feeding import BY_ARM, ByUser, alone, contest_entry,
 from evalr_reflexio.answers.newest import Newest
 from evalr_reflexio.conversations import is_exchange
 from evalr_reflexio.rows import InteractionRow, SessionRecord, ShadowRow
+from evalr_reflexio.speaking import Bearer
 from evalr_reflexio.stored import SHADOW_JUDGE, treatment_side
 
 OTHER_VERSION = "of another prompt version"
@@ -154,7 +155,7 @@ class ShadowSums:
         self.newest: Newest[_Seen] = Newest(asked.listed)
         self.lost: Newest[_Seen] = Newest(asked.listed)
 
-    def see(self, record: SessionRecord, turns: Mapping[int, InteractionRow], arm: str | None, asked: Asked) -> None:
+    def see(self, record: SessionRecord, turns: Mapping[int, InteractionRow | Bearer], arm: str | None, asked: Asked) -> None:
         """Count the verdicts of one session."""
         rows = record.shadow_verdicts
         last = {row.interaction: row.verdict_id for row in rows if self._is_of_version(row)}
