@@ -184,6 +184,21 @@ def tools_of(value: Any) -> Sequence[ToolUse]:
     return tools
 
 
+def are_tools(value: Any) -> bool:
+    """Whether `tools_of` can read calls of tools, which are not made of them."""
+    try:
+        found = _list(value, "tools_used")
+    except Reason:
+        return False
+    for each in found:
+        if type(each) is not dict or type(each.get("tool_name")) is not str:
+            return False
+        status = each.get("status")
+        if status is not None and type(status) is not str:
+            return False
+    return True
+
+
 def citations_of(value: Any) -> Sequence[Reference]:
     """The learnings that an answer cites, each once."""
     return _known_citations(value) if type(value) is str else _citations(value)

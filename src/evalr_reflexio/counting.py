@@ -129,10 +129,10 @@ class ReportSums:
         self._taken, self._taken_at = record, at
         return True
 
-    def _count(self, kind: type[Input]) -> None:
+    def _count(self, kind: type[Input], times: int = 1) -> None:
         if kind not in self._counted:
             self.reading.kinds[kind.kind] += 0  # which says when it came up first
-        self._counted[kind] += 1
+        self._counted[kind] += times
 
     def _note(self, *names: str) -> None:
         self.reading.attributes.update(names)
@@ -185,11 +185,11 @@ class ReportSums:
         if self.takes(at, record):
             self._count(Exchange)
 
-    def learning_use(self, record: SessionRecord, at: datetime, *, tells_use: bool) -> None:
-        """Count a learning that an answer was given; `tells_use` where the answer says what it cites."""
-        if self.takes(at, record):
-            self._count(LearningUse)
-            if tells_use:
+    def learning_uses(self, record: SessionRecord, at: datetime, times: int, *, tell_use: bool) -> None:
+        """Count so many learnings that an answer was given; `tell_use` where the answer says what it cites."""
+        if self.takes(at, record, times):
+            self._count(LearningUse, times)
+            if tell_use:
                 self._note("use")
 
     # -- what was said of it ------------------------------------------------------------------------------------------

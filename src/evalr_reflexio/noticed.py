@@ -31,9 +31,9 @@ class Noticed:
     counts: Counter[str] = field(default_factory=Counter)
     sessions: defaultdict[str, list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))
 
-    def see(self, record: SessionRecord) -> None:
-        """Take one session in."""
-        for what in irregularities(record):
+    def see(self, record: SessionRecord, odd: Sequence[str] | None = None) -> None:
+        """Take one session in; `odd` is what is odd about it, where that is known."""
+        for what in irregularities(record) if odd is None else odd:
             self.counts[what] += 1
             if len(self.sessions[what]) < MOST_LISTED:
                 self.sessions[what].append(record.key)
@@ -77,6 +77,8 @@ def irregularities(record: SessionRecord) -> list[str]:
         tags = {arm_of_tag(each.metadata).arm for each in requests if each.metadata is not NOT_KEPT}
         if len(tags - {None}) > 1:
             found.append(TAGS)
-    if any(row.through_request is not None and is_prefix(record, row) for row in record.outcomes):
-        found.append(PREFIXES)
+    for row in record.outcomes:
+        if row.through_request is not None and is_prefix(record, row):
+            found.append(PREFIXES)
+            break
     return found

@@ -23,10 +23,11 @@ from evalr.measures.drop_off import WINDOW
 from evalr.quoting import quoted
 from evalr.verdicts import Verdict
 from evalr_reflexio.answers.asked import PLANNED, Asked, Bucket
-from evalr_reflexio.answers.gathering import Gathering
+from evalr_reflexio.answers.gathering import NO_ARMS, Gathering
 from evalr_reflexio.answers.impact import Impact, answers_of, fewer_collections, gathering_for
 from evalr_reflexio.arms import (
     ArmCounts,
+    ArmReading,
     Arms,
     ExperimentArms,
     SourceArms,
@@ -54,7 +55,7 @@ from evalr_reflexio.conversations import (
     session_of,
     transcript_of,
 )
-from evalr_reflexio.noticed import Noticed
+from evalr_reflexio.noticed import Noticed, irregularities
 from evalr_reflexio.places import claim_of, config_for, open_store
 from evalr_reflexio.rows import InteractionRow, LearningRow, Reference, SessionRecord, ShadowRow
 from evalr_reflexio.speaking import Bearer, Spoken
@@ -410,12 +411,15 @@ class _Reading:
         while batch := list(islice(records, _BATCH)):
             for record in batch:
                 said = said_by(record.interactions, sums.now)
+                reading = NO_ARMS if self.arms is None else self.arms.read(record)
+                odd = irregularities(record)
                 if self.gathering is not None:
-                    self.gathering.see(record, said)
+                    self.gathering.see(record, said=said, reading=reading, odd=odd)
                 if self.splits is not None:
                     self.splits.see(record)
                 if self._is_ordinary(record):
-                    self._count(record, said, sums)
+                    self.log.noticed.see(record, odd)
+                    self._count(record, said, self._count_arm(record, reading), sums)
                 else:
                     yield from self._of(record, self.store.learning_texts(references_in([record])))
             if self.log.progress is not None:
@@ -426,10 +430,9 @@ class _Reading:
             return False
         return self.options.compat is None or all(row.interaction is not None for row in record.learning_verdicts)
 
-    def _count(self, record: SessionRecord, said: Spoken, sums: ReportSums) -> None:
+    def _count(self, record: SessionRecord, said: Spoken, arm: str | None, sums: ReportSums) -> None:
         """What `_of` does with a session, without an object for each thing."""
-        arm, log = self._arm(record), self.log
-        log.noticed.see(record)
+        log = self.log
         if record.requests[0].evaluation_only:
             self.notes["for evaluation only"] += 1
         log.records += 1
@@ -458,12 +461,15 @@ class _Reading:
             else:
                 self._leave_out(NO_MESSAGE if side else NO_SIDE_EXCHANGE, f"interaction {row.interaction_id}")
         for row in said.given:
+            there = 0
             for learning in row.learnings or ():
                 if self._has_text(learning):
-                    self.log.derived += 1
-                    sums.learning_use(record, row.at, tells_use=row.citations is not None)
+                    there += 1
                 else:
                     self._leave_out(GONE, f"{learning.kind} {quoted(learning.id)}")
+            if there:
+                self.log.derived += there
+                sums.learning_uses(record, row.at, there, tell_use=row.citations is not None)
 
     def _has_text(self, learning: Reference) -> bool:
         """Whether a learning's text is in the log; those of whom it was asked last are known."""
@@ -504,7 +510,9 @@ class _Reading:
                 turn = None if row.interaction is None else turns.get(row.interaction)
                 sums.shadow(record, row, row.at if turn is None else turn.at, side)
 
-    def _count_learnings(self, record: SessionRecord, turns: Mapping[int, InteractionRow | Bearer], sums: ReportSums) -> None:
+    def _count_learnings(
+        self, record: SessionRecord, turns: Mapping[int, InteractionRow | Bearer], sums: ReportSums
+    ) -> None:
         rows = record.learning_verdicts
         last = {(row.interaction, row.kind, row.learning): row.result_id for row in rows} if len(rows) > 1 else {}
         by_response: dict[int, list[tuple[LearningRow, bool]]] = {}
@@ -545,9 +553,11 @@ class _Reading:
             yield Stored(OUTCOME_MEASURE, customer_verdict(record, record.customer_outcome, arm=arm))
 
     def _arm(self, record: SessionRecord) -> str | None:
+        return None if self.arms is None else self._count_arm(record, self.arms.read(record))
+
+    def _count_arm(self, record: SessionRecord, reading: ArmReading) -> str | None:
         if self.arms is None:
             return None
-        reading = self.arms.read(record)
         self.log.arms.see(reading)
         if reading.arm is not None:
             computed = computed_arm(record, self.arms, org=self.config.org, rule=self.options.assigned)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, overload
 
 from evalr.logs.reasons import Reason
-from evalr_reflexio.cells import END_YEAR, FIRST_YEAR, ROLES, citations_of, learnings_of, tools_of
+from evalr_reflexio.cells import END_YEAR, FIRST_YEAR, ROLES, are_tools, citations_of, learnings_of
 from evalr_reflexio.parsing import Parts, interaction_row, time_of_text
 from evalr_reflexio.rows import InteractionRow, Reference, SessionRecord
 from evalr_reflexio.speaking import Bearer, Spoken, spoken
@@ -103,8 +103,8 @@ def spoken_in(raw: RawTurns, now: datetime) -> Spoken | None:
         try:
             at = time_of_text(time)
             role = ROLES[raw_role]
-            if tools is not None and tools != "[]":
-                tools_of(tools)
+            if tools is not None and tools != "[]" and not are_tools(tools):
+                return None
             if citations is not None:
                 citations = () if citations == "[]" else citations_of(citations)
             if learnings is not None:

@@ -214,8 +214,9 @@ class UnitRow(NamedTuple):
 
     def ended(self, sides: Sides = ALL) -> tuple[int, int, int]:
         """(wins, ties, losses)."""
-        wins, ties, losses = (sum(self.kinds[kind] for kind in side) for side in sides)
-        return wins, ties, losses
+        of_kind = self.kinds.__getitem__
+        wins, ties, losses = sides
+        return sum(map(of_kind, wins)), sum(map(of_kind, ties)), sum(map(of_kind, losses))
 
     def counted(self) -> bool:
         """Whether any of its comparisons has a verdict."""

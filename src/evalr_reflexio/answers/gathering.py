@@ -66,9 +66,24 @@ class Gathering:
         self.noticed = Noticed()
         self.judged_in_experiment = self.attributed = self.attributed_outside = 0
 
-    def see(self, record: SessionRecord, said: Spoken | None = None) -> None:
-        """Count one session, with all that the log holds of it; `said` is what its turns say, where that was read."""
-        reading = NO_ARMS if self.arms is None else self.arms.read(record)
+    def see(
+        self,
+        record: SessionRecord,
+        *,
+        said: Spoken | None = None,
+        reading: ArmReading | None = None,
+        odd: Sequence[str] | None = None,
+    ) -> None:
+        """Count one session, with all that the log holds of it.
+
+        Args:
+            record: the session.
+            said: what its turns say until the reading time; this and the others are found where they are not known.
+            reading: its arm.
+            odd: what is odd about it.
+        """
+        if reading is None:
+            reading = NO_ARMS if self.arms is None else self.arms.read(record)
         arm = reading.arm
         judged = self._judged(record)
         requests = record.requests
@@ -78,7 +93,7 @@ class Gathering:
         if counts:
             self._count(record, reading, judged, user, said)
             if len(requests) > 1:
-                self.noticed.see(record)
+                self.noticed.see(record, odd)
         elif began is not None:
             self.health.outside += 1
             said = said_by(record.interactions)

@@ -155,7 +155,9 @@ class ShadowSums:
         self.newest: Newest[_Seen] = Newest(asked.listed)
         self.lost: Newest[_Seen] = Newest(asked.listed)
 
-    def see(self, record: SessionRecord, turns: Mapping[int, InteractionRow | Bearer], arm: str | None, asked: Asked) -> None:
+    def see(
+        self, record: SessionRecord, turns: Mapping[int, InteractionRow | Bearer], arm: str | None, asked: Asked
+    ) -> None:
         """Count the verdicts of one session."""
         rows = record.shadow_verdicts
         last = {row.interaction: row.verdict_id for row in rows if self._is_of_version(row)}
