@@ -360,13 +360,13 @@ class Store:
         others = _without_ordinary(batch, rows, parts, now) if now is not None and is_plain else batch
         turns_of: dict[str, list[InteractionRow]] = {}
         for record in others:
-            record.interactions = turns = []
+            turns: list[InteractionRow] = []
+            record.interactions = turns
             turns_of.update((request[0], turns) for request in record.requests)
         for row in rows if others else ():
-            turns = turns_of.get(row[1])
-            if turns is not None:
+            if row[1] in turns_of:
                 try:
-                    turns.append(interaction_row(row, parts))
+                    turns_of[row[1]].append(interaction_row(row, parts))
                 except Reason as reason:
                     parts.fault(reason, f"interaction {row[0]}")
         for record in others:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, overload
 
 from evalr.logs.reasons import Reason
-from evalr_reflexio.cells import END_YEAR, FIRST_YEAR, ROLES, are_tools, citations_of, learnings_of
+from evalr_reflexio.cells import END_YEAR, FIRST_YEAR, ROLES, are_tools, citations_of, learnings_of, role_of
 from evalr_reflexio.parsing import Parts, interaction_row, time_of_text
 from evalr_reflexio.rows import InteractionRow, Reference, SessionRecord
 from evalr_reflexio.speaking import Bearer, Spoken, spoken
@@ -88,7 +88,7 @@ def judged_turns(record: SessionRecord) -> Mapping[int, InteractionRow | Bearer]
     return {turn.interaction_id: turn for turn in turns} if judged else {}
 
 
-def spoken_in(raw: RawTurns, now: datetime) -> Spoken | None:
+def spoken_in(raw: RawTurns, now: datetime) -> Spoken | None:  # noqa: PLR0912  one pass over a million turns
     """What the turns of a session say, as `spoken` has it; None where they are not ordinary."""
     tokens: int | None = 0
     last_word: datetime | None = None
@@ -102,20 +102,22 @@ def spoken_in(raw: RawTurns, now: datetime) -> Spoken | None:
     for turn_id, _, time, raw_role, content, shadow, counted, _, _, tools, citations, learnings in raw:
         try:
             at = time_of_text(time)
-            role = ROLES[raw_role]
+            role = ROLES.get(raw_role) or role_of(raw_role)
             if tools is not None and tools != "[]" and not are_tools(tools):
                 return None
             if citations is not None:
                 citations = () if citations == "[]" else citations_of(citations)
             if learnings is not None:
                 learnings = () if learnings == "[]" else learnings_of(learnings)
-        except (KeyError, TypeError, ValueError, Reason):
+        except (AttributeError, TypeError, ValueError, Reason):
             return None
-        if at.tzinfo is not UTC or not last_at <= at <= now or type(turn_id) is not int:
+        if role is None or at.tzinfo is not UTC or not last_at <= at <= now or type(turn_id) is not int:
             return None
         if at == last_at and turn_id < last_id:
             return None
-        if type(content) is not str and content is not None or type(shadow) is not str and shadow is not None:
+        if content is not None and type(content) is not str:
+            return None
+        if shadow is not None and type(shadow) is not str:
             return None
         if counted is not None and (type(counted) is not int or counted < 0):
             return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -79,7 +78,7 @@ def differences(path: Path, now: datetime = NOW, **asked: Any) -> tuple[int, int
 @pytest.mark.parametrize("without", [(), UNREAD])
 def test_logs_of_a_seed(seed: int, odd: float, without: tuple[str, ...], tmp_path: Path) -> None:
     path = odd_log(tmp_path / "reflexio.db", seed, odd=odd, sessions=60)
-    ordinary, others = differences(path, without=without)
+    _, others = differences(path, without=without)
     assert others > 3  # times without a zone or out of order, roles in other spellings
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE interactions SET role = iif(interaction_id % 2, 'User', 'Agent')")
@@ -93,7 +92,7 @@ def test_logs_of_a_seed(seed: int, odd: float, without: tuple[str, ...], tmp_pat
 
 def test_a_log_that_reflexio_wrote(newest_log: Path) -> None:
     ordinary, others = differences(newest_log, now=datetime(2026, 12, 1, tzinfo=UTC))
-    assert ordinary > 2 * others > 0
+    assert ordinary > 0 == others
 
 
 CELLS = [
@@ -135,8 +134,8 @@ CELLS = [
 
 
 @pytest.fixture(scope="module")
-def sound_log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    yield odd_log(tmp_path_factory.mktemp("sound") / "reflexio.db", 3, odd=0, sessions=12)
+def sound_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return odd_log(tmp_path_factory.mktemp("sound") / "reflexio.db", 3, odd=0, sessions=12)
 
 
 @pytest.mark.parametrize(("column", "cell"), CELLS)
