@@ -274,7 +274,7 @@ def main() -> None:
             plain = plain or best["seconds"]
             print(
                 f"  {way:13} {best['seconds']:7.2f} s of the processor, {best['seconds'] / plain:5.2f}x; "
-                f"{best['wall']:7.2f} s by the clock  {best['peak_mib']:6.0f} MiB  {best['interactions']:,} interactions"
+                f"{best['wall']:7.2f} s by the clock; {best['peak_mib']:6.0f} MiB; {best['interactions']:,} turns"
             )
 
 
