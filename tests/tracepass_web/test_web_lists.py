@@ -199,3 +199,10 @@ def test_numbers_of_a_log_that_count_nothing_are_not_shown(site) -> None:
     page = made.page(f"/c/{key_of('convo_0', 'user_0')}")
     assert "12 turns | 600 input | 40 output" in page
     assert " s</bdi>" not in page
+
+
+def test_however_many_rows_the_store_has_all_of_them_make_the_chips(site, monkeypatch) -> None:
+    made = site(passes=2)
+    whole = made.page("/?pass=all")
+    monkeypatch.setattr("evalr_tracepass.web.kept._TOGETHER", 1)
+    assert rows(made.page("/?pass=all")) == rows(whole)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evalr_tracepass.passes import ENDED
 from evalr_tracepass.records import Account, Pass, Result
@@ -60,8 +60,7 @@ class Kept:
         if not ids:
             return {}
         # Ids are shared by users, and with all passes each conversation comes once for each of them.
-        found = self.results_store.conversations(self.account, passes=passes, convo_ids=ids, limit=10_000)
-        return _by_key(found)
+        return _by_key(self._every(passes=passes, convo_ids=ids))
 
     def flagged(self, passes: str, signal_id: str | None, *, read: bool = False) -> dict[str, Labels]:
         """Every flagged conversation by its key, or those in which a signal fired; with `read`, all that were read.
@@ -76,7 +75,7 @@ class Kept:
                 self._known.clear()
             known = self._known.get(asked)
         if known is None:
-            known = _by_key(self._every(passes, signal_id, flagged=not read))
+            known = _by_key(self._every(passes=passes, signal_id=signal_id, flagged=not read))
             with self._lock:
                 if generation == self._generation:
                     self._known[asked] = known
@@ -101,12 +100,11 @@ class Kept:
         found = self.results_store.results(self.account, passes=passes, convo_id=convo_id)
         return [each for each in found if each.user == user]
 
-    def _every(self, passes: str, signal_id: str | None, *, flagged: bool) -> Iterable[Conversation]:
+    def _every(self, **asked: Any) -> Iterable[Conversation]:
+        """All that a query of the store finds, however many they are."""
         offset = 0
         while True:
-            part = self.results_store.conversations(
-                self.account, passes=passes, signal_id=signal_id, flagged=flagged, limit=_TOGETHER, offset=offset
-            )
+            part = self.results_store.conversations(self.account, **asked, limit=_TOGETHER, offset=offset)
             yield from part
             if len(part) < _TOGETHER:
                 return
