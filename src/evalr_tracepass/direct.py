@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from evalr.background import run_sync
-from evalr.errors import InputError
+from evalr.errors import InputError, TransportError
 from evalr_tracepass.error_words import kept_error
 from evalr_tracepass.outcomes import why_unread
 from evalr_tracepass.planning import Plan
@@ -72,6 +72,8 @@ def _predicted(reflex: Reflex, texts: Sequence[str]) -> Sequence[Prediction]:
     try:
         found: Any = reflex.predict(texts)
         predictions: list[Prediction] = list(run_sync(found) if inspect.isawaitable(found) else found)
+    except TransportError:
+        raise  # a service that cannot be asked cannot be asked about any text
     except Exception as error:  # noqa: BLE001  whatever a classifier raises is its failure
         if len(texts) == 1:
             return [Prediction(reflex.name, error=kept_error(type(error).__name__, str(error)))]

@@ -243,7 +243,7 @@ def test_a_search_that_found_nothing_says_what_it_read(traces: Path) -> None:
 
 def test_a_search_of_nothing_that_runs_here_names_what_does(traces: Path) -> None:
     code, _, err = ran(traces, "grep", "frustrated", "traces")
-    assert (code, "evalr tracepass run --by batch" in err) == (2, True)
+    assert (code, "--by live, or run --by batch" in err) == (2, True)
     assert "rules written by hand run here, such as heuristic-loop" in err
 
 

@@ -132,6 +132,15 @@ def grep(
     place: Place,
     signal: SignalNames = None,
     only_new: OnlyNew = False,
+    by: Annotated[
+        str,
+        typer.Option(
+            "--by", metavar="WAY", help="local: classifiers that run here; live: beside them a service, text by text."
+        ),
+    ] = "local",
+    url: Url = None,
+    rate: Rate = None,
+    budget: Budget = None,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
@@ -144,11 +153,12 @@ def grep(
 
     from evalr_tracepass.command.choosing import choose, own_things, planned
     from evalr_tracepass.command.grepping import Found, hit_fields, hit_line, json_line, search
-    from evalr_tracepass.command.passing import allowed, may_cost
-    from evalr_tracepass.command.places import opened
+    from evalr_tracepass.command.passing import allowed, hosted_by, may_cost
+    from evalr_tracepass.command.places import account_of, opened
     from evalr_tracepass.rerunning import only_new as unread
 
-    choice = choose(signal or (), pattern=pattern, own=own_things(own, place))
+    hosted = hosted_by(by, url, account_of(place))
+    choice = choose(signal or (), pattern=pattern, own=own_things(own, place), hosted=hosted)
     made = planned(choice, which)
     _say(choice)
     found = Found()
@@ -159,8 +169,8 @@ def grep(
             kept = stack.enter_context(opened(place))
             new = partial(unread, results=kept.results, account=kept.account)
         if may_cost(choice.reflexes[each.model] for each in choice.signals):
-            ahead = made.estimate(_source(log, reading), rate=_rate(None, choice))
-            if not allowed(ahead, by="local", budget=None, yes=yes):
+            ahead = made.estimate(_source(log, reading), rate=choice.priced(rate))
+            if not allowed(ahead, by=by, budget=budget, yes=yes):
                 raise typer.Exit(STOPPED)
         for hit in search(made, log, choice.reflexes, found, kind=reading.kind, strict=reading.strict, new=new):
             print(json_line(hit_fields(hit)) if json else hit_line(hit, color=color, chips=chips))

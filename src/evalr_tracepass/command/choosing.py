@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -54,6 +54,10 @@ class Choice:
         """US dollars for one prediction of each classifier that says what it costs."""
         found = {name: price(each) for name, each in self.reflexes.items()}
         return {name: each for name, each in found.items() if each is not None}
+
+    def priced(self, rate: float | None) -> dict[str, float]:
+        """The same, with a price for those that do not say one."""
+        return self.prices if rate is None else {**dict.fromkeys(self.reflexes, rate), **self.prices}
 
 
 def price(reflex: Reflex) -> float | None:
@@ -124,6 +128,7 @@ def choose(
     preset: str | None = None,
     own: OwnThings | None = None,
     service: bool = False,
+    hosted: Callable[[Signal], Reflex] | None = None,
 ) -> Choice:
     """Signals by name, by preset, by a pattern, or, where nobody says, those that start ticked.
 
@@ -133,6 +138,7 @@ def choose(
         preset: the name of one's own preset.
         own: one's own signals, presets and classifiers.
         service: they are for a service, which says itself which models it has, and not for the classifiers here.
+        hosted: what reads for a signal that no classifier here reads for.
 
     Raises:
         InputError: there is no such signal or preset, nothing matches, or none of them can run.
@@ -141,6 +147,8 @@ def choose(
     known = {**SIGNALS, **own.signals}
     if service:
         runnable = {each.model for each in known.values()} - HEURISTIC_SIGNALS.keys()
+    elif hosted is not None:
+        runnable = {each.model for each in known.values()}
     else:
         runnable = {*heuristics(), *own.files}
     named = [signal(name, own.signals) for name in names]
@@ -157,7 +165,10 @@ def choose(
             f"with `evalr tracepass signals save`"
             for name in read_by_none
         )
-        return Choice(taken, {} if service else own.reflexes({each.model for each in taken}), notes)
+        reflexes = {} if service else own.reflexes({each.model for each in taken})
+        if hosted is not None:
+            reflexes |= {each.model: hosted(each) for each in taken if each.model not in reflexes}
+        return Choice(taken, reflexes, notes)
 
     if named and pattern is None:
         unique = {each.signal_id: each for each in named}
@@ -208,7 +219,7 @@ def _cannot(found: Available, *, service: bool) -> str:
         return f"{name} cannot run by a service: {model!r} is a rule that runs here, without --by"
     return (
         f"{name} cannot run: no classifier named {model!r} is configured; "
-        f"name one with --reflex {model}=FILE, or have a service read with it: evalr tracepass run --by batch"
+        f"name one with --reflex {model}=FILE, or have a service read with it: --by live, or run --by batch"
     )
 
 

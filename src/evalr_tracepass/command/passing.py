@@ -7,7 +7,7 @@ import shlex
 import sys
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -25,6 +25,7 @@ from evalr_tracepass.command.grepping import Progress
 from evalr_tracepass.command.places import Kept, options_of
 from evalr_tracepass.command.stored import ENDED, ended_lines, pass_fields, status_lines
 from evalr_tracepass.command.words import cost_words
+from evalr_tracepass.hosted import ServiceReflex
 from evalr_tracepass.monitors import monitor_sync
 from evalr_tracepass.passes import Passes
 from evalr_tracepass.planning import Plan
@@ -32,6 +33,7 @@ from evalr_tracepass.records import Account, Filters, Pass, PlanEstimate, Reflex
 from evalr_tracepass.rerunning import only_new
 from evalr_tracepass.running import capped
 from evalr_tracepass.scopes import refusal_of
+from evalr_tracepass.signals import Signal
 from evalr_tracepass.sources import Source
 from evalr_tracepass.storable import storable
 from evalr_tracepass.traces import trace_of
@@ -95,6 +97,24 @@ def transport_of(name: str, url: str | None, reflexes: Mapping[str, Reflex]) -> 
     if name == LIVE:
         return LivePreview(Service(url=url))
     raise InputError(f"--by {name!r} must be one of {', '.join(TRANSPORTS)}")
+
+
+def hosted_by(by: str, url: str | None, account: Account) -> Callable[[Signal], ServiceReflex] | None:
+    """What reads for signals that no classifier here reads for, text by text; None where nothing is sent anywhere.
+
+    Raises:
+        InputError: it is another way, or there is no key.
+    """
+    if by == LOCAL:
+        return None
+    if by != LIVE:
+        raise InputError(
+            f"grep reads by local or live, not by {by!r}: it keeps nothing, and what a service read in batches is paid "
+            "for: evalr tracepass run --by batch"
+        )
+    check_key(by, account)
+    service = Service(url=url)
+    return lambda signal: ServiceReflex(signal.model, tuple(signal.labels or signal.fires_on), account, service)
 
 
 def check_key(by: str, account: Account) -> None:

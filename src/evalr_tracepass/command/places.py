@@ -75,6 +75,11 @@ def is_there(place: Place) -> bool:
     return "://" in place.store or Path(place.store).exists()
 
 
+def account_of(place: Place) -> Account:
+    """Whose traces and results options name."""
+    return Account(place.account, place.org).checked()
+
+
 @contextmanager
 def opened(place: Place, *, new: bool = False, results: bool = True) -> Iterator[Kept]:
     """Stores, for as long as they are needed.
@@ -88,7 +93,7 @@ def opened(place: Place, *, new: bool = False, results: bool = True) -> Iterator
         InputError: there is no such file, or an address that is none.
         StoreError: it cannot be opened.
     """
-    account = Account(place.account, place.org).checked()
+    account = account_of(place)
     if not new and not is_there(place):
         raise InputError(
             f"there is no store {safe_text(place.store, longest=200)}: `evalr tracepass run` makes one, and --store "
