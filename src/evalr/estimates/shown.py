@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from evalr.estimates import display
 from evalr.estimates.estimate import Estimate, Groups
@@ -24,7 +24,8 @@ _OTHERS = "to_dict() has all"
 class Printed:
     """A result that shows in a notebook what it prints."""
 
-    __slots__ = ()
+    # Annotated, so that the docs of a model that has it do not take it for a field.
+    __slots__: ClassVar[tuple[str, ...]] = ()
 
     def _repr_html_(self) -> str:
         return display.printed(str(self))
