@@ -249,6 +249,7 @@ def test_a_merge_forgets_no_field() -> None:
             "holds_results",
             "bytes_read",
             "bytes_total",
+            "randomised",
             "_begun",
         },
     }
