@@ -20,7 +20,7 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=IN_CI,
-    max_examples=50 if IN_CI else 100,
+    max_examples=20 if IN_CI else 100,
 )
 settings.load_profile("evalr")
 
