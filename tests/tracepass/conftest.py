@@ -1,11 +1,14 @@
-"""ClickHouse's engine, for the tests of stores."""
+"""ClickHouse's engine, for the tests of stores, and a service, for those of the command."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from reflex_service import KEY, FakeReflex, served
+from tracepass_command import ran
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +19,14 @@ def chdb_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     made = clickhouse_connect.get_client(interface="chdb", path=str(tmp_path_factory.mktemp("chdb")))
     yield made
     made.close()
+
+
+@pytest.fixture
+def fake(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeReflex]:
+    """The service on loopback, and a signal of one of its models in the store of a module's `folder`."""
+    made = FakeReflex()
+    ran(folder, "signals", "save", "rude", "--model", "m1", "--fires-on", "bad")
+    monkeypatch.setenv("MORPH_API_KEY", KEY)
+    with served(made) as url:
+        monkeypatch.setenv("MORPH_BASE_URL", url)
+        yield made

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from reflex_service import KEY, FakeReflex, served
+from reflex_service import FakeReflex
 from tracepass_command import conversation, ran, write_lines
 
 GREP = ("grep", "rude|negative", "traces.jsonl", "--by", "live")
@@ -17,17 +16,6 @@ def folder(tmp_path: Path) -> Path:
     lines = [conversation(f"c{n}", f"{'bad' if n == 1 else 'good'} {n}", user=f"u{n}") for n in range(3)]
     write_lines(tmp_path / "traces.jsonl", *lines, conversation("c3", "this is useless, useless garbage", user="u3"))
     return tmp_path
-
-
-@pytest.fixture
-def fake(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeReflex]:
-    """The service on loopback, and a signal of one of its models."""
-    made = FakeReflex()
-    ran(folder, "signals", "save", "rude", "--model", "m1", "--fires-on", "bad")
-    monkeypatch.setenv("MORPH_API_KEY", KEY)
-    with served(made) as url:
-        monkeypatch.setenv("MORPH_BASE_URL", url)
-        yield made
 
 
 def test_a_service_reads_what_no_classifier_here_does(folder: Path, fake: FakeReflex) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reflex_service import KEY, FakeReflex, served
+from reflex_service import KEY, FakeReflex
 from tracepass_command import begun, conversation, parsed, ran, write_lines
 
 from evalr.tracepass import Account, JudgeQuestion, open_store, save_question
@@ -34,17 +34,6 @@ def folder(tmp_path: Path) -> Path:
     lines = [conversation(f"c{n}", f"{'bad' if n % 3 == 0 else 'good'} {n}", user=f"u{n}") for n in range(6)]
     write_lines(tmp_path / "traces.jsonl", *lines)
     return tmp_path
-
-
-@pytest.fixture
-def fake(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeReflex]:
-    """The service on loopback, and a signal of one of its models."""
-    made = FakeReflex()
-    ran(folder, "signals", "save", "rude", "--model", "m1", "--fires-on", "bad")
-    monkeypatch.setenv("MORPH_API_KEY", KEY)
-    with served(made) as url:
-        monkeypatch.setenv("MORPH_BASE_URL", url)
-        yield made
 
 
 # The dialog -----------------------------------------------------------------------------------------------------------
