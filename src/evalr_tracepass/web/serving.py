@@ -110,6 +110,8 @@ def _listen(host: str, port: int) -> socket.socket:
         if os.name == "posix":
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host.strip("[]"), port))
+        # From here on a browser waits in the queue instead of being refused while the server starts.
+        listening.listen()
     except OSError as error:
         listening.close()
         raise InputError(f"cannot listen at {safe_text(host)}:{port}: {error.strerror or error}") from error
