@@ -33,20 +33,22 @@ LOCK = 7_236_911
 
 
 class Database:
-    """An engine whose tables are there."""
+    """An engine whose tables are there.
+
+    Attributes:
+        engine: SQLAlchemy's.
+        is_sqlite: whether it is a file of SQLite.
+        name: as messages name it.
+    """
 
     def __init__(self, engine: Engine, name: str, now: Now) -> None:
         self._file = _file_of(engine)
         self.engine = engine
+        self.is_sqlite = engine.dialect.name == "sqlite"
         self.name = name
         self._now = now
         with self.begin() as connection:
             _make_tables(connection, metadata, name)
-
-    @property
-    def is_sqlite(self) -> bool:
-        """Whether it is a file of SQLite."""
-        return self.engine.dialect.name == "sqlite"
 
     def moment(self, time: datetime | None) -> int | datetime | None:
         """A time as the driver takes it, to the millisecond."""

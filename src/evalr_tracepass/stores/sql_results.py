@@ -55,17 +55,16 @@ class SqlResults:
     def write(self, account: Account, results: Iterable[Result]) -> None:
         """Keep results. One that is there already changes nothing."""
         key, stream = account_key(account), iter(results)
-        while rows := [self._row(key, account, each) for each in islice(stream, _TOGETHER)]:
+        whose = (key, account.user, account.org)
+        while rows := [self._row(whose, each) for each in islice(stream, _TOGETHER)]:
             with self._database.begin() as connection:
                 self._database.insert_rows(connection, _R.name, _COLUMNS, rows, "ON CONFLICT DO NOTHING")
                 self._supersede(connection, key, rows)
 
-    def _row(self, key: str, account: Account, found: Result) -> tuple[Any, ...]:
+    def _row(self, whose: tuple[str, str, str], found: Result) -> tuple[Any, ...]:
         # By their places, which are those of the columns: with names it takes twice as long, and there are many.
         return (
-            key,
-            account.user,
-            account.org,
+            *whose,
             *found[:_LABELS],
             _labels_json(found.selected_labels),
             *found[_LABELS + 1 : _TIMES],
