@@ -2,11 +2,11 @@
 
     python benchmarks/bench_tracepass.py [--rows 10000] [--results 1000000]
 
-A pass: `--rows` rows of generated conversations are planned, read by the heuristics that come with evalr, and stored in
-a new file of SQLite, with the lists of conversations, until it is closed. The other side plans the same rows and gives their texts to the same heuristics,
-keeping only how many fired; both sides' counts are compared. Once with the short messages of a chat, and once with
-rows as long as those of real sessions of coding agents, about 4,000 characters. Times are the best of three, without
-imports.
+A pass: `--rows` rows of generated conversations are planned, read by the heuristics that come with evalr, and stored
+in a new file of SQLite, with the lists of conversations, until it is closed. The other side plans the same rows and
+gives their texts to the same heuristics, keeping only how many fired; both sides' counts are compared. Once with the
+short messages of a chat, and once with rows as long as those of real sessions of coding agents, about 4,000
+characters. Times are the best of three, without imports.
 
 Queries: `--results` results of one organisation in SQLite, as ten passes leave them, beside as many of others. Each is
 asked with a connection that has just been opened, and then again; the plan of SQLite is shown, and must use an index.
@@ -137,7 +137,7 @@ def bench_pass(rows: int, longest: int) -> None:
     print(f"a pass of {whole_came[0]:,} rows of {length:,} characters, {predictions:,} predictions, ", end="")
     print(f"{whole_came[1]:,} fired")
     print(f"  heuristics alone, planning included  {alone_s:5.2f} s of the wall, {alone_cpu:5.2f} s of the processor")
-    print(f"  the pass, stored                      {whole_s:5.2f} s of the wall, {whole_cpu:5.2f} s of the processor")
+    print(f"  the pass, stored                     {whole_s:5.2f} s of the wall, {whole_cpu:5.2f} s of the processor")
     print(f"  which is {whole_s / alone_s:.2f} and {whole_cpu / alone_cpu:.2f} times as long")
 
 

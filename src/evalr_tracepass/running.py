@@ -11,6 +11,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from evalr.errors import InputError, TransportError
@@ -179,10 +180,11 @@ class Run:
         """Keep rows that cannot be sent, as failures of all their models."""
         if not rows:
             return
+        results_of = self._exploding("", 0, None)
         results = [
             result
             for row in rows
-            for result in self._explode(row.item, Outcome(row.request_id, "failed", error=row.error), "", 0, None)
+            for result in results_of(row.item, Outcome(row.request_id, "failed", error=row.error))
         ]
         # Results first: rows that are known are not looked at again.
         await self._call(self._results.write, results)
@@ -321,9 +323,9 @@ class Run:
 
     def _exploded(self, batch: Batch, items: Iterable[Item], outcomes: Mapping[str, Outcome]) -> Iterator[Result]:
         """The results of rows that have come back, as they are written: a store holds few at a time."""
+        results_of = self._exploding(batch.batch_id, batch.attempt, batch.created_at)
         for item in items:
-            outcome = outcomes[item.request_id]
-            yield from self._explode(item, outcome, batch.batch_id, batch.attempt, batch.created_at)
+            yield from results_of(item, outcomes[item.request_id])
 
     async def _close(self, batch: Batch, items: Sequence[Item], outcomes: Mapping[str, Outcome]) -> None:
         await self._keep(batch, items, outcomes)
@@ -339,13 +341,13 @@ class Run:
                 batch, items, {each.request_id: Outcome(each.request_id, "failed", error=NO_RESULT) for each in items}
             )
 
-    def _explode(
-        self, item: Item, outcome: Outcome, batch_id: str, attempt: int, created_at: datetime | None
-    ) -> list[Result]:
-        return explode(
-            item,
-            outcome,
-            self._plan.signal_by,
+    def _exploding(
+        self, batch_id: str, attempt: int, created_at: datetime | None
+    ) -> Callable[[Item, Outcome], list[Result]]:
+        """What makes the results of a row that came back."""
+        return partial(
+            explode,
+            signals=self._plan.signal_by,
             run_id=self.found.id,
             batch_id=batch_id,
             attempt=attempt,

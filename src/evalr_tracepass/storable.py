@@ -23,7 +23,7 @@ def is_storable(label: str) -> bool:
 def storable_row(row: Row) -> Row:
     """A row whose ids can be held. What its text is, is the service's to read."""
     item = row.item
-    if is_plain(item.request_id) and is_plain(item.user) and is_plain(item.release):
+    if is_plain(f"{item.request_id}{item.user}{item.release}"):
         return row
     return row._replace(item=storable_item(item))
 
