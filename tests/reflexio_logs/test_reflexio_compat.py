@@ -147,6 +147,18 @@ def test_rules_that_reflexio_shows_have_the_numbers_that_it_shows(store: Store, 
                 equal(every[rule["kind"], rule["rule_id"]], rule)
 
 
+@pytest.mark.parametrize("options", [{}, {"since": FROM, "until": TO, "source_sets": SETS}])
+def test_rules_are_the_same_whichever_way_they_are_looked_up(
+    store: Store, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    """Session by session, as where the period has few of them, or as interactions stand in the log."""
+    monkeypatch.setattr("evalr_reflexio.compat.rules._FEW", 0)
+    one_by_one = overview(store, **options, now=NOW)
+    monkeypatch.setattr("evalr_reflexio.compat.rules._FEW", 10**9)
+    assert one_by_one == overview(store, **options, now=NOW)
+    assert one_by_one["rule_attribution"]
+
+
 ANSWERS: dict[str, Callable[[Store], Any]] = {
     "experiments": retrieval_experiments,
     "experiment_exp-a-stopped": lambda store: retrieval_experiment_results(store, "exp-a-stopped", now=NOW),

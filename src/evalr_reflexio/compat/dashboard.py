@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from itertools import chain
 from typing import Any
 
 from evalr.inputs import Clock, utc_now
@@ -37,8 +36,7 @@ def get_dashboard_stats(
     asked = Asked(store, account)
     end = now_of(now)
     begin = end - days_back * DAY
-    current = _period(asked, begin, end, "<=")
-    previous = _period(asked, begin - days_back * DAY, begin, "<")
+    current, previous = _periods(asked, begin - days_back * DAY, begin, end)
     outcomes = _success_by_day(asked, begin, end)
     return {
         "success": True,
@@ -54,30 +52,36 @@ def get_dashboard_stats(
     }
 
 
-def _where(asked: Asked, table: str, end: str = "<=") -> str:
+def _where(asked: Asked, table: str) -> str:
     # Profiles that were replaced have a status.
     is_current = " AND status IS NULL" if table == PROFILES and asked.store.has(PROFILES, "status") else ""
-    return f"FROM {table} WHERE created_at >= ? AND created_at {end} ?{is_current}"
+    return f"FROM {table} WHERE created_at >= ? AND created_at <= ?{is_current}"
 
 
-def _period(asked: Asked, begin: int, end: int, comparison: str) -> dict[str, Any]:
-    given = [text_of_time(begin), text_of_time(end)]
+def _periods(asked: Asked, begin: int, middle: int, end: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The period from `middle` on, and the one before it."""
+    given = [text_of_time(middle), text_of_time(begin), text_of_time(end)]
 
-    def count(table: str) -> int:
+    def counts(table: str, what: str = "1") -> tuple[int, int]:
         if not asked.store.has(table, "created_at"):
-            return 0
-        return int(next(asked.queries.rows(f"SELECT count(*) {_where(asked, table, comparison)}", given))[0])
+            return 0, 0
+        query = f"SELECT created_at >= ?, count(CASE WHEN {what} THEN 1 END) {_where(asked, table)} GROUP BY 1"
+        found = {bool(is_last): count for is_last, count in asked.queries.rows(query, given)}
+        return found.get(True, 0), found.get(False, 0)
 
-    successes = 0
-    if asked.store.has(OUTCOMES):
-        query = f"SELECT count(*) {_where(asked, OUTCOMES, comparison)} AND is_success"
-        successes = next(asked.queries.rows(query, given))[0]
-    return {
-        "total_interactions": count(INTERACTIONS),
-        "total_profiles": count(PROFILES),
-        "total_playbooks": count(USER_PLAYBOOKS) + count(AGENT_PLAYBOOKS),
-        "success_rate": mean(successes, count(OUTCOMES)) * 100,
-    }
+    interactions, profiles, results = counts(INTERACTIONS), counts(PROFILES), counts(OUTCOMES)
+    of_users, of_agents = counts(USER_PLAYBOOKS), counts(AGENT_PLAYBOOKS)
+    successes = counts(OUTCOMES, "is_success")
+
+    def period(which: int) -> dict[str, Any]:
+        return {
+            "total_interactions": interactions[which],
+            "total_profiles": profiles[which],
+            "total_playbooks": of_users[which] + of_agents[which],
+            "success_rate": mean(successes[which], results[which]) * 100,
+        }
+
+    return period(0), period(1)
 
 
 def _days(
@@ -87,25 +91,30 @@ def _days(
     days: defaultdict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for table in tables:
         if asked.store.has(table, "created_at"):
-            for day, rows, so in chain(_usual(asked, table, begin, end, what), _others(asked, table, begin, end, what)):
+            for day, rows, so in _read_days(asked, table, begin, end, what):
                 days[day] = (days[day][0] + rows, days[day][1] + so)
     return sorted(days.items())
 
 
-def _usual(asked: Asked, table: str, begin: int, end: int, what: str) -> Iterator[tuple[int, int, int]]:
-    """Rows whose time is written as Reflexio writes it, counted by SQLite."""
+def _read_days(asked: Asked, table: str, begin: int, end: int, what: str) -> Iterator[tuple[int, int, int]]:
+    """Rows whose time is written as Reflexio writes it, counted by SQLite, and then any others one by one."""
     rows = asked.queries.rows(
-        f"SELECT substr(created_at, 1, 10), count(*), total({what} <> 0) {_where(asked, table)} AND {_IS_USUAL} "
-        "GROUP BY 1",
+        f"SELECT CASE WHEN {_IS_USUAL} THEN substr(created_at, 1, 10) END, count(*), total({what} <> 0) "
+        f"{_where(asked, table)} GROUP BY 1",
         [text_of_time(begin), text_of_time(end)],
     )
+    others: Iterator[tuple[int, int, int]] = iter(())
     for day, count, so in rows:
+        if day is None:
+            others = _others(asked, table, begin, end, what)
+            continue
         asked.account.records += count
         try:
             yield time_of(day), count, int(so)
         except Reason as reason:
             for _ in range(count):
                 asked.account.skip(str(reason), f"{table} of {day}")
+    yield from others
 
 
 def _others(asked: Asked, table: str, begin: int, end: int, what: str) -> Iterator[tuple[int, int, int]]:

@@ -10,6 +10,7 @@ from evalr.logs.reasons import Reason
 from evalr_reflexio.cells import ACTIONS, NO_ACTION, text_of
 from evalr_reflexio.compat.account import Asked
 from evalr_reflexio.compat.cells import count_of, json_of, learnings_of, name_of, tools_of
+from evalr_reflexio.compat.firsts import find_firsts
 from evalr_reflexio.compat.rules import citations_of
 from evalr_reflexio.compat.tiles import without_none
 from evalr_reflexio.compat.windows import Moment, seconds_of, text_of_time, time_of
@@ -219,7 +220,13 @@ def session_counts(store: Store) -> dict[str, Any]:
 
     return {
         "sessions_by_id": one(f"SELECT count(DISTINCT session_id) FROM {REQUESTS}"),
-        "sessions_by_user_and_id": one(f"SELECT count(*) FROM (SELECT DISTINCT user_id, session_id FROM {REQUESTS})"),
+        "sessions_by_user_and_id": one(
+            f"SELECT count(*) FROM {find_firsts(asked)}"  # which has those with both
+        )
+        + one(
+            "SELECT count(*) FROM (SELECT DISTINCT user_id, session_id "
+            f"FROM {REQUESTS} WHERE user_id IS NULL OR session_id IS NULL)"
+        ),
         "results_by_agent_version": by(OUTCOMES, "agent_version"),
         "learning_results_by_user": by(LEARNINGS, "user_id"),
     }

@@ -129,14 +129,14 @@ class Page:
         queries.change_many(f"INSERT INTO temp.{SETS} VALUES (?, ?)", self._numbers.items())
         queries.temporary(SESSIONS, SESSION_COLUMNS, key="session_id, user_id", anew=True)
         user = "user_id" if by_user else "''"
-        found = self.rows.select(
+        found = self.rows.query(
             f"session_id, {user}, source, (SELECT number FROM temp.{SETS} s WHERE s.source = r.source), success",
             f"{INSIDE} AND session_id <> ''",
-            self.windows.whole,
             # The last one to be put there stays, which is the one that Reflexio reads last.
             end="ORDER BY written DESC, result_id",
         )
-        queries.change_many(f"INSERT OR REPLACE INTO temp.{SESSIONS} VALUES (?, ?, ?, ?, ?)", found)
+        given = [*self.rows.given, *self.windows.whole]
+        queries.change(f"INSERT OR REPLACE INTO temp.{SESSIONS} {found}", given)
         self.rules = find_rules(self.asked, self.listed, by_user=by_user)
 
     def tally(self, window: Window, sources: Sequence[str] | None, *, before: bool = False) -> Tally:

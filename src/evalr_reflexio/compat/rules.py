@@ -19,6 +19,8 @@ from evalr_reflexio.tables import INTERACTIONS, REQUESTS
 
 TOP = 5
 CITED = "evalr_cited"
+_FEW = 20
+"""Where a session is one of so many requests or more, looking up its own is faster than reading all there are."""
 
 Rule = tuple[str, str]
 """(kind, id): a "playbook" and an "agent_playbook" of one id are two rules."""
@@ -69,19 +71,28 @@ def find_rules(asked: Asked, listed: int | None, *, by_user: bool) -> Rules:
     found: dict[Rule, _Found] = {}
     asked.queries.temporary(CITED, "rule INTEGER, set_number INTEGER, session_id TEXT", anew=True)
     if asked.store.has(INTERACTIONS, "citations") and asked.store.has(REQUESTS):
-        requests = asked.queries.by(REQUESTS, "session_id", "s.session_id", "r")
-        interactions = asked.queries.by(INTERACTIONS, "request_id", "r.request_id", "i")
         rows = asked.queries.rows(
             "SELECT i.interaction_id, s.user_id, s.session_id, i.citations, s.success, s.set_number "
-            f"FROM temp.{SESSIONS} s CROSS JOIN {requests} CROSS JOIN {interactions} "
-            f"WHERE {'r.user_id = s.user_id' if by_user else '1'} "
-            "AND i.citations IS NOT NULL AND i.citations <> '' AND i.citations <> '[]' "
+            f"FROM {_cited_in(asked)} AND {'r.user_id = s.user_id' if by_user else '1'} "
+            "WHERE i.citations IS NOT NULL AND i.citations <> '' AND i.citations <> '[]' "
             "ORDER BY s.session_id, i.created_at, i.interaction_id"
         )
         kept = _kept(_count(asked, rows, found), found, listed)
         asked.queries.change_many(f"INSERT INTO temp.{CITED} VALUES (?, ?, ?)", kept)
         asked.queries.change(f"CREATE INDEX temp.{CITED}_rules ON {CITED} (rule)")
     return Rules(asked, found, listed)
+
+
+def _cited_in(asked: Asked) -> str:
+    """The interactions of the sessions of `counted`: of few, session by session, and else as they stand in the log."""
+    queries = asked.queries
+    sessions = next(queries.rows(f"SELECT count(*) FROM temp.{SESSIONS}"))[0]
+    if sessions * _FEW < queries.count(REQUESTS):
+        requests = queries.by(REQUESTS, "session_id", "s.session_id", "r")
+        interactions = queries.by(INTERACTIONS, "request_id", "r.request_id", "i")
+        return f"temp.{SESSIONS} s CROSS JOIN {requests} CROSS JOIN {interactions}"
+    requests = queries.by(REQUESTS, "request_id", "i.request_id", "r")
+    return f"{INTERACTIONS} i CROSS JOIN {requests} CROSS JOIN temp.{SESSIONS} s ON s.session_id = r.session_id"
 
 
 def citations_of(text: Any) -> list[tuple[Rule, str]]:
