@@ -118,6 +118,7 @@ class Store:
         self._database = database
         self._shared: dict[str, list[tuple[str, datetime | None]]] | None = None
         self._digests: dict[str, str | None] = {}
+        self._experiments: dict[str, Counter[str]] | None = None
         try:
             self._queries = Queries(database.connection, self.path)
             if not self.has(REQUESTS) and not self.has(OUTCOMES):
@@ -600,6 +601,11 @@ class Store:
 
     def experiments_seen(self) -> dict[str, Counter[str]]:
         """The retrieval experiments that requests name, each with its requests by arm."""
+        if self._experiments is None:
+            self._experiments = self._find_experiments()
+        return self._experiments
+
+    def _find_experiments(self) -> dict[str, Counter[str]]:
         found: defaultdict[str, Counter[str]] = defaultdict(Counter)
         if self.has(REQUESTS, "retrieval_experiment_id") and self.has(REQUESTS, "retrieval_experiment_arm"):
             query = (
