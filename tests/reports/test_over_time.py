@@ -89,6 +89,23 @@ def test_buckets_are_so_long_that_the_points_can_be_read(days: int, bucket: str 
     assert fitting_bucket(summary.tally(given, by=OverTime(TimeBucket("day")))) == bucket
 
 
+@pytest.mark.parametrize(
+    ("days", "a_day", "bucket"),
+    [(28, 5, "day"), (28, 1, "week"), (12, 1, "day"), (28, 4, "week"), (300, 1, "week")],
+)
+def test_points_are_of_so_many_results_that_they_say_something(days: int, a_day: int, bucket: str) -> None:
+    """Where longer buckets make three points or more: two are no course."""
+    summary = SUMMARIES[0]
+    value = Out(ok=True, seconds=1, end=None, winner="tie")
+    monday = datetime(2026, 6, 1, 12, tzinfo=UTC)
+    given = [
+        Verdict(value, "judge", about=About("session", f"{day}-{each}", None, None, monday + timedelta(days=day)))
+        for day in range(days)
+        for each in range(a_day)
+    ]
+    assert fitting_bucket(summary.tally(given, by=OverTime(TimeBucket("day")))) == bucket
+
+
 def test_trends_are_shown_and_tidy() -> None:
     trends = SUMMARIES[0].trends(results(200, 10))
     rows = trends.to_dicts()

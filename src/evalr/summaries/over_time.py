@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from evalr.estimates.buckets import Bucket, TimeBucket, bucket_of, bucket_words, buckets_between, zone
@@ -18,7 +20,14 @@ from evalr.tallies.tally import Tally
 if TYPE_CHECKING:
     from evalr.summaries.summary import Summary
 
-_MOST_DAYS, _MOST_WEEKS = 45, 60
+_MOST_DAYS: Mapping[Bucket, float] = {"day": 45, "week": 7 * 60, "month": float("inf")}
+"""The longest times that are shown in points of a day, a week or a month."""
+
+_ENOUGH = 5
+"""Results that a typical point should be of."""
+
+_FEWEST_POINTS = 3
+"""Points that are still a course."""
 
 
 @dataclass(frozen=True)
@@ -86,12 +95,32 @@ def of_buckets(tally: Tally[Any], bucket: TimeBucket) -> Tally[Any]:
 
 
 def fitting_bucket(tally: Tally[Any]) -> Bucket | None:
-    """Days, weeks or months: whatever makes so many points that they can be read. None where all is of one day."""
-    days = sorted({bucket for bucket, _ in map(split_name, tally.entries) if bucket is not None})
-    if len(days) < 2:
+    """Days, weeks or months: the shortest whose points are few enough to be read, and of enough results to say much.
+
+    None where all is of one day.
+    """
+    results: Counter[str] = Counter()
+    for name, entry in tally.entries.items():
+        day, _ = split_name(name)
+        if day is not None:
+            results[day] += entry.results
+    if len(results) < 2:
         return None
-    span = (date.fromisoformat(days[-1]) - date.fromisoformat(days[0])).days + 1
-    return "day" if span <= _MOST_DAYS else "week" if span <= 7 * _MOST_WEEKS else "month"
+    span = (date.fromisoformat(max(results)) - date.fromisoformat(min(results))).days + 1
+    first, *longer = [bucket for bucket, most in _MOST_DAYS.items() if span <= most]
+    chosen = first
+    for bucket in longer:
+        if median(_by(results, chosen).values()) >= _ENOUGH or len(_by(results, bucket)) < _FEWEST_POINTS:
+            break
+        chosen = bucket
+    return chosen
+
+
+def _by(results: Mapping[str, int], bucket: Bucket) -> Counter[str | None]:
+    found: Counter[str | None] = Counter()
+    for day, count in results.items():
+        found[_coarser(day, bucket)] += count
+    return found
 
 
 def _coarser(day: str | None, bucket: Bucket) -> str | None:
