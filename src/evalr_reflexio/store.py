@@ -65,7 +65,7 @@ from evalr_reflexio.turns import OrdinaryTurns, ids_of, spoken_in
 
 Row = TypeVar("Row")
 
-BATCH = 64
+BATCH = 128
 """How many sessions are put together at a time: more would be slower, since Python then looks through more of them."""
 
 NO_SESSION = "request without a session id"

@@ -209,7 +209,7 @@ class Contest(Summary[V]):
             unit="share",
             counts={"hits": number(moments.y), "total": number(moments.m)},
             n=moments.rows,
-            clusters=cluster_kinds(mixed.clusters, mixed.loose_clusters()),
+            clusters=cluster_kinds(mixed.keys(), mixed.loose_clusters()),
             bounds=(float(moments.y / Fraction(units)), could / units) if units else None,
             also_left_out={"without a verdict": _without_verdict(entry)},
         )
@@ -412,7 +412,7 @@ class Contest(Summary[V]):
             unit="share",
             counts={"hits": number(moments.y), "total": number(moments.m)},
             n=moments.rows,
-            clusters=cluster_kinds(same.clusters, same.loose_clusters()),
+            clusters=cluster_kinds(same.keys(), same.loose_clusters()),
             bounds=share_bounds(moments.y, moments.m, left_out.total()),
             also_left_out=left_out,
         )

@@ -118,7 +118,7 @@ class Mean(Summary[V]):
             unit=self.unit,
             counts={"sum": number(moments.y), "total": number(moments.m)},
             n=moments.rows,
-            clusters=cluster_kinds(counts.clusters, counts.loose_clusters()),
+            clusters=cluster_kinds(counts.keys(), counts.loose_clusters()),
             bounds=self._where_it_could_lie(moments, entry),
             also_left_out={"without a value": without},
             worth=None if self.weight is None else moments.kish,

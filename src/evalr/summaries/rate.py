@@ -198,7 +198,7 @@ class Rate(Summary[V]):
             unit="share",
             counts={"hits": number(moments.y), "total": number(moments.m)},
             n=int(moments.m),
-            clusters=cluster_kinds(folded.clusters, folded.loose_clusters()),
+            clusters=cluster_kinds(folded.keys(), folded.loose_clusters()),
             bounds=(0.0, 1.0) if entry.unknown_weight else bounds,
             also_left_out=left_out,
         )

@@ -62,6 +62,10 @@ class Counts:
         sums = zip(self._numbering.keys, self._y, self._m, self._rows, strict=False)
         return {key: (y, m, rows) for key, y, m, rows in sums if rows}
 
+    def keys(self) -> Iterator[Hashable]:
+        """The clusters that have rows, but for those of one row."""
+        return compress(self._numbering.keys, self._rows)
+
     def counted(self) -> Iterator[Hashable]:
         """The clusters of which something counts: those with m > 0, but for those of one row."""
         return compress(self._numbering.keys, self._m)

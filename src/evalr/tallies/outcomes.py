@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import compress, repeat
 from typing import NamedTuple
 
@@ -95,10 +96,11 @@ class Outcomes:
             self._sums[kind][number] += times * weight
 
     def _reach(self, number: int) -> None:
-        missing = number + 1 - len(self._sums[0])
-        if missing > 0:
+        """Have a place for a number, and for some that come after it: clusters come one by one."""
+        size = len(self._sums[0])
+        if number >= size:
             for sums in self._sums:
-                sums.extend(repeat(0, missing))
+                sums.extend(repeat(0, number + 1 - size + (size >> 3)))
 
     @property
     def clusters(self) -> dict[Hashable, tuple[Exact, ...]]:
@@ -148,7 +150,7 @@ class Outcomes:
 
     def weight(self, kinds: Iterable[int]) -> Exact:
         """What the comparisons of some kinds weigh."""
-        return sum(sum(self._sums[kind]) + self._loose[kind][1] for kind in kinds)
+        return sum(sum(self._sums[kind]) + self._loose[kind][1] for kind in kinds if self.rows[kind])
 
     def scale(self) -> Exact:
         """What makes the weights one on average, so that those of a plain count are the comparisons themselves."""
@@ -214,13 +216,19 @@ class UnitRow(NamedTuple):
 
     def ended(self, sides: Sides = ALL) -> tuple[int, int, int]:
         """(wins, ties, losses)."""
-        of_kind = self.kinds.__getitem__
-        wins, ties, losses = sides
-        return sum(map(of_kind, wins)), sum(map(of_kind, ties)), sum(map(of_kind, losses))
+        return _ended(self.kinds, sides)
 
     def counted(self) -> bool:
         """Whether any of its comparisons has a verdict."""
         return any(self.kinds)
+
+
+# Units are many, and alike.
+@lru_cache(maxsize=4096)
+def _ended(kinds: tuple[int, ...], sides: Sides) -> tuple[int, int, int]:
+    of_kind = kinds.__getitem__
+    wins, ties, losses = sides
+    return sum(map(of_kind, wins)), sum(map(of_kind, ties)), sum(map(of_kind, losses))
 
 
 class UnitOutcomes:
