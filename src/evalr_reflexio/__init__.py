@@ -56,9 +56,10 @@ from evalr_reflexio.config import Config, Experiment, read_config
 from evalr_reflexio.conversing import Conversation
 from evalr_reflexio.fetching import Fetched, fetch, fetch_sync
 from evalr_reflexio.grading import LogGrading, grading_of
+from evalr_reflexio.log import ReflexioLog
 from evalr_reflexio.noticed import Noticed
 from evalr_reflexio.places import config_for, open_store
-from evalr_reflexio.reader import ReflexioLog, reader
+from evalr_reflexio.reader import reader
 from evalr_reflexio.registry import ExperimentRegistry, UserArm
 from evalr_reflexio.rows import (
     CustomerOutcomeRow,

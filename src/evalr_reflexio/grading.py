@@ -40,9 +40,9 @@ from evalr_reflexio.config import Config
 from evalr_reflexio.controls import controls_of
 from evalr_reflexio.conversing import Conversation, conversations
 from evalr_reflexio.gates import LEARNING, OUTCOME, SHADOW, families, gate, why_not
+from evalr_reflexio.log import Compat
 from evalr_reflexio.pinning import pinned_to
 from evalr_reflexio.places import config_for, open_store
-from evalr_reflexio.reader import Compat
 from evalr_reflexio.stored import Served
 
 Evaluators = Mapping[str, Evaluator[Any, Any]]
