@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 
 from evalr.quoting import quoted
-from evalr_reflexio.arms import ArmCounts, Arms, ExperimentArms, SourceArms, checked_by, checked_words
+from evalr_reflexio.arm_checks import checked_by, checked_words
+from evalr_reflexio.arms import ArmCounts, Arms, ExperimentArms, SourceArms
 from evalr_reflexio.assigning import AssignmentRule
 from evalr_reflexio.store import Store
 

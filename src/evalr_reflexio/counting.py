@@ -28,9 +28,9 @@ from evalr_reflexio.conversations import attributes_of
 from evalr_reflexio.rows import LearningRow, OutcomeRow, SessionRecord, ShadowRow
 from evalr_reflexio.speaking import Spoken
 from evalr_reflexio.stored import LEARNING_JUDGE, SHADOW_JUDGE, UNVERSIONED
-from evalr_reflexio.verdict_sums import LearningSums, OutcomeSums, ShadowSums
+from evalr_reflexio.verdict_sums import LearningVerdicts, OutcomeVerdicts, ShadowVerdicts
 
-S = TypeVar("S", OutcomeSums, ShadowSums, LearningSums)
+S = TypeVar("S", OutcomeVerdicts, ShadowVerdicts, LearningVerdicts)
 
 INPUTS: tuple[type[Input], ...] = (Transcript, Session, Exchange, LearningUse)
 _KNOWN = (completion, outcome, shadow, learning, drop_off, waits)
@@ -96,9 +96,9 @@ class ReportSums:
         self._taken: SessionRecord | None = None
         self._taken_at: datetime | None = None
         self._told: set[tuple[bool, ...]] = set()
-        self._outcomes: dict[str, OutcomeSums] = {}
-        self._shadows: dict[str, ShadowSums] = {}
-        self._learnings: dict[str, LearningSums] = {}
+        self._outcomes: dict[str, OutcomeVerdicts] = {}
+        self._shadows: dict[str, ShadowVerdicts] = {}
+        self._learnings: dict[str, LearningVerdicts] = {}
         self._keys: set[tuple[bool, ...]] = set()
         self._is_whole = reading.since is None and reading.until is None
 
@@ -202,7 +202,7 @@ class ReportSums:
         if told not in self._told:
             self._told.add(told)
             self._note("evaluator", *compress(("agent_version", "tags", "failure_type"), told))
-        sums = _of(self._outcomes, row.evaluator, OutcomeSums, self.numbering)
+        sums = _of(self._outcomes, row.evaluator, OutcomeVerdicts, self.numbering)
         sums.add(record, row, self.numbering.number(record.user), corrections)
 
     def shadow(self, record: SessionRecord, row: ShadowRow, at: datetime, treatment: Side) -> None:
@@ -211,7 +211,7 @@ class ReportSums:
             return
         if row.agent_version:
             self._note("agent_version")
-        sums = _of(self._shadows, row.prompt_version or "unknown", ShadowSums, self.numbering)
+        sums = _of(self._shadows, row.prompt_version or "unknown", ShadowVerdicts, self.numbering)
         sums.add(row, treatment, self.numbering.number(record.user))
 
     def learnings(self, record: SessionRecord, rows: list[tuple[LearningRow, bool]]) -> None:
@@ -232,7 +232,7 @@ class ReportSums:
                     self._note("grading")
         if kept:
             version = UNVERSIONED if grading is None or grading.version is None else grading.version
-            sums = _of(self._learnings, version, LearningSums, self.numbering)
+            sums = _of(self._learnings, version, LearningVerdicts, self.numbering)
             partial = grading is not None and grading.status != "complete"
             sums.add(kept, self.numbering.number(record.user), partial=partial)
 
@@ -269,7 +269,9 @@ class ReportSums:
                 given_by = (each, UNVERSIONED) if judge is None else (judge, each)
                 self._fill(self._tracks[name], given_by, sums)
 
-    def _fill(self, track: Track, given_by: tuple[str, str], sums: OutcomeSums | ShadowSums | LearningSums) -> None:
+    def _fill(
+        self, track: Track, given_by: tuple[str, str], sums: OutcomeVerdicts | ShadowVerdicts | LearningVerdicts
+    ) -> None:
         evaluator, version = given_by
         lane = track.kept_by(evaluator, version or None)
         if not lane.results:

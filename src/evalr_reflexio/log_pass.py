@@ -17,8 +17,9 @@ from evalr.quoting import quoted
 from evalr.verdicts import Verdict
 from evalr_reflexio.answers.gathering import NO_ARMS, Gathering
 from evalr_reflexio.answers.impact import answers_of, fewer_collections, gathering_for
+from evalr_reflexio.arm_checks import check_rule, computed_arm
 from evalr_reflexio.arm_notes import arm_sentences, ways_to_split
-from evalr_reflexio.arms import ArmReading, Arms, SourceArms, arms_of, check_rule, computed_arm
+from evalr_reflexio.arms import ArmReading, Arms, SourceArms, arms_of
 from evalr_reflexio.arms_seen import arms_seen
 from evalr_reflexio.blocks.beside import beside_of
 from evalr_reflexio.compat import compat_figures

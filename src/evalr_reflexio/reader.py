@@ -15,7 +15,8 @@ from evalr.estimates.estimate import USUAL_LEVEL
 from evalr.inputs import utc_now
 from evalr.logs.further import ReportTerms
 from evalr_reflexio.answers.asked import PLANNED, Bucket
-from evalr_reflexio.arms import Arms, TagArms, assignment_rule
+from evalr_reflexio.arm_checks import assignment_rule
+from evalr_reflexio.arms import Arms, TagArms
 from evalr_reflexio.assigning import AssignmentRule, Unit, share_of
 from evalr_reflexio.config import Config
 from evalr_reflexio.controls import controls_of

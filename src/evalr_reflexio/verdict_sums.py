@@ -47,7 +47,7 @@ Entries = dict[str, Entry[Any]]
 _ONE_ORDER = "in one order only"
 
 
-class OutcomeSums:
+class OutcomeVerdicts:
     """Verdicts on sessions."""
 
     def __init__(self, numbering: Numbering) -> None:
@@ -101,7 +101,7 @@ class OutcomeSums:
         }
 
 
-class ShadowSums:
+class ShadowVerdicts:
     """Verdicts on two answers."""
 
     def __init__(self, numbering: Numbering) -> None:
@@ -141,7 +141,7 @@ class ShadowSums:
         }
 
 
-class LearningSums:
+class LearningVerdicts:
     """Verdicts on learnings, and on responses made of them."""
 
     def __init__(self, numbering: Numbering) -> None:

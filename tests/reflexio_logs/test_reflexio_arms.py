@@ -38,7 +38,7 @@ from evalr.reflexio import (
     open_store,
     read_config,
 )
-from evalr_reflexio.arms import computed_arm
+from evalr_reflexio.arm_checks import computed_arm
 from evalr_reflexio.assigning import rule_of
 from evalr_reflexio.rows import NOT_KEPT
 

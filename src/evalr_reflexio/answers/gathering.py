@@ -15,7 +15,8 @@ from evalr_reflexio.answers.learnings import LearningSums
 from evalr_reflexio.answers.newest import Newest
 from evalr_reflexio.answers.recent import Recent
 from evalr_reflexio.answers.shadows import ShadowSums
-from evalr_reflexio.arms import ArmCounts, ArmReading, Arms, ExperimentArms, checked_by, computed_arm
+from evalr_reflexio.arm_checks import checked_by, computed_arm
+from evalr_reflexio.arms import ArmCounts, ArmReading, Arms, ExperimentArms
 from evalr_reflexio.config import Config
 from evalr_reflexio.noticed import Noticed
 from evalr_reflexio.rows import InteractionRow, OutcomeRow, Reference, SessionRecord

@@ -36,7 +36,8 @@ from evalr_reflexio.answers.health import Health
 from evalr_reflexio.answers.learnings import LearningAnswer
 from evalr_reflexio.answers.recent import RecentOutcome, by_request_source, recent_outcome
 from evalr_reflexio.answers.shadows import ShadowAnswer
-from evalr_reflexio.arms import Arms, ExperimentArms, arms_of, assignment_rule, check_rule, checked_by
+from evalr_reflexio.arm_checks import assignment_rule, check_rule, checked_by
+from evalr_reflexio.arms import Arms, ExperimentArms, arms_of
 from evalr_reflexio.assigning import AssignmentRule, Unit, share_of
 from evalr_reflexio.config import Config, Rates
 from evalr_reflexio.controls import controls_of

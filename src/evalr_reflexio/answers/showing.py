@@ -19,7 +19,7 @@ from evalr_reflexio.answers.learnings import LearningAnswer, LearningRecord
 from evalr_reflexio.answers.measured import SUCCESS
 from evalr_reflexio.answers.shadows import Compared, ShadowAnswer
 from evalr_reflexio.answers.words import AGREEMENT, SAID_ONCE, health_counts, health_kinds, sampling_words, titled
-from evalr_reflexio.arms import checked_words
+from evalr_reflexio.arm_checks import checked_words
 from evalr_reflexio.stored import CONTROLS
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from evalr.logs.further import figure
 from evalr_reflexio.answers.arm_answer import ArmAnswer, ArmPair, ArmsAnswer
 from evalr_reflexio.answers.impact import Impact
 from evalr_reflexio.answers.measured import SUCCESS
-from evalr_reflexio.arms import TagArms, checked_words
+from evalr_reflexio.arm_checks import checked_words
+from evalr_reflexio.arms import TagArms
 from evalr_reflexio.blocks.comparing import comparisons
 from evalr_reflexio.blocks.shadow import wins_tile
 from evalr_reflexio.blocks.words import arm_words, chart_width, counts_words

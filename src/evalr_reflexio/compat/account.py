@@ -16,7 +16,7 @@ from evalr_reflexio.store import Store
 T = TypeVar("T")
 
 
-class Asked:
+class AskedStore:
     """A store that one answer is made of.
 
     Args:

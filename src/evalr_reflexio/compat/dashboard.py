@@ -11,7 +11,7 @@ from evalr.inputs import Clock, utc_now
 from evalr.logs.log import Log
 from evalr.logs.reasons import Reason
 from evalr_reflexio.cells import KINDS_OF_CITATION
-from evalr_reflexio.compat.account import Asked
+from evalr_reflexio.compat.account import AskedStore
 from evalr_reflexio.compat.cells import json_of
 from evalr_reflexio.compat.tiles import mean
 from evalr_reflexio.compat.windows import DAY, now_of, text_of_time, time_of
@@ -33,7 +33,7 @@ def get_dashboard_stats(
         now: the reading time, which ends the last period.
         account: takes count of rows that are skipped.
     """
-    asked = Asked(store, account)
+    asked = AskedStore(store, account)
     end = now_of(now)
     begin = end - days_back * DAY
     current, previous = _periods(asked, begin - days_back * DAY, begin, end)
@@ -52,13 +52,13 @@ def get_dashboard_stats(
     }
 
 
-def _where(asked: Asked, table: str) -> str:
+def _where(asked: AskedStore, table: str) -> str:
     # Profiles that were replaced have a status.
     is_current = " AND status IS NULL" if table == PROFILES and asked.store.has(PROFILES, "status") else ""
     return f"FROM {table} WHERE created_at >= ? AND created_at <= ?{is_current}"
 
 
-def _periods(asked: Asked, begin: int, middle: int, end: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def _periods(asked: AskedStore, begin: int, middle: int, end: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """The period from `middle` on, and the one before it."""
     given = [text_of_time(middle), text_of_time(begin), text_of_time(end)]
 
@@ -85,7 +85,7 @@ def _periods(asked: Asked, begin: int, middle: int, end: int) -> tuple[dict[str,
 
 
 def _days(
-    asked: Asked, tables: Sequence[str], begin: int, end: int, what: str = "1"
+    asked: AskedStore, tables: Sequence[str], begin: int, end: int, what: str = "1"
 ) -> list[tuple[int, tuple[int, int]]]:
     """(day, (rows, rows of which `what` is so)) of tables in a period, in the order of days."""
     days: defaultdict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
@@ -96,7 +96,7 @@ def _days(
     return sorted(days.items())
 
 
-def _read_days(asked: Asked, table: str, begin: int, end: int, what: str) -> Iterator[tuple[int, int, int]]:
+def _read_days(asked: AskedStore, table: str, begin: int, end: int, what: str) -> Iterator[tuple[int, int, int]]:
     """Rows whose time is written as Reflexio writes it, counted by SQLite, and then any others one by one."""
     rows = asked.queries.rows(
         f"SELECT CASE WHEN {_IS_USUAL} THEN substr(created_at, 1, 10) END, count(*), total({what} <> 0) "
@@ -117,7 +117,7 @@ def _read_days(asked: Asked, table: str, begin: int, end: int, what: str) -> Ite
     yield from others
 
 
-def _others(asked: Asked, table: str, begin: int, end: int, what: str) -> Iterator[tuple[int, int, int]]:
+def _others(asked: AskedStore, table: str, begin: int, end: int, what: str) -> Iterator[tuple[int, int, int]]:
     rows = asked.queries.rows(
         f"SELECT rowid, created_at, {what} <> 0 {_where(asked, table)} AND NOT ({_IS_USUAL})",
         [text_of_time(begin), text_of_time(end)],
@@ -131,11 +131,11 @@ _IS_USUAL = (
 )
 
 
-def _by_day(asked: Asked, tables: Sequence[str], begin: int, end: int) -> list[dict[str, Any]]:
+def _by_day(asked: AskedStore, tables: Sequence[str], begin: int, end: int) -> list[dict[str, Any]]:
     return [{"timestamp": day, "value": float(rows)} for day, (rows, _) in _days(asked, tables, begin, end)]
 
 
-def _success_by_day(asked: Asked, begin: int, end: int) -> list[dict[str, Any]]:
+def _success_by_day(asked: AskedStore, begin: int, end: int) -> list[dict[str, Any]]:
     found = _days(asked, [OUTCOMES], begin, end, "is_success")
     return [{"timestamp": day, "value": 100.0 * so / rows, "count": rows} for day, (rows, so) in found]
 
@@ -151,7 +151,7 @@ def get_playbook_application_stats(
         now: the reading time.
         account: takes count of rows that are skipped.
     """
-    asked = Asked(store, account)
+    asked = AskedStore(store, account)
     found: dict[tuple[str, str], dict[str, Any]] = {}
     if asked.store.has(INTERACTIONS, "citations"):
         rows = asked.queries.rows(

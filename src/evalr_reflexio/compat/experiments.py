@@ -11,7 +11,7 @@ from evalr.inputs import Clock, utc_now
 from evalr.logs.log import Log
 from evalr.tallies.moments import Moments
 from evalr_reflexio.assigning import HOLDOUT, TREATMENT
-from evalr_reflexio.compat.account import Asked
+from evalr_reflexio.compat.account import AskedStore
 from evalr_reflexio.compat.firsts import keep_first
 from evalr_reflexio.compat.results import rows_in
 from evalr_reflexio.compat.tiles import without_none
@@ -60,7 +60,7 @@ _OUTPUT = (
 
 def retrieval_experiments(store: Store, *, config: Config | None = None) -> dict[str, Any]:
     """`GET /api/retrieval_experiments`: the active one, and all that there ever were, newest first."""
-    config = Asked(store, None).config(config)
+    config = AskedStore(store, None).config(config)
     active = config.active_experiment
     return without_none({
         "active_experiment": None if active is None else _shown(active),
@@ -84,7 +84,7 @@ def retrieval_experiment_results(
         now: until when an experiment is evaluated that was not stopped.
         account: takes count of rows that are skipped.
     """
-    asked = Asked(store, account)
+    asked = AskedStore(store, account)
     experiment = asked.config(config).experiment(experiment_id)
     if experiment is None or experiment.started_at is None:
         return {"detail": NOT_FOUND}
@@ -129,7 +129,7 @@ def _shown(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def _assign(asked: Asked, experiment_id: str) -> None:
+def _assign(asked: AskedStore, experiment_id: str) -> None:
     """Note the arm of each session: that of its first request that carries the experiment's id."""
     asked.queries.temporary(ASSIGNED, "session_id TEXT, user_id TEXT, arm TEXT", key="session_id, user_id", anew=True)
     if asked.store.has(REQUESTS, "retrieval_experiment_id"):
@@ -137,7 +137,7 @@ def _assign(asked: Asked, experiment_id: str) -> None:
         keep_first(asked, ASSIGNED, "retrieval_experiment_arm", where, [experiment_id])
 
 
-def _arm(asked: Asked, arm: str, sums: _Sums) -> dict[str, Any]:
+def _arm(asked: AskedStore, arm: str, sums: _Sums) -> dict[str, Any]:
     published = f"SELECT count(DISTINCT user_id), count(*) FROM temp.{ASSIGNED} WHERE arm = ?"
     users, sessions = next(asked.queries.rows(published, [arm]))
     return {
@@ -159,7 +159,7 @@ def _mean(total: int, count: int) -> float | None:
     return total / count if count else None
 
 
-def _tokens(asked: Asked, experiment_id: str) -> dict[str, dict[str, Any]]:
+def _tokens(asked: AskedStore, experiment_id: str) -> dict[str, dict[str, Any]]:
     """Output tokens by arm, of the sessions all of whose output was counted."""
     if not asked.store.has(REQUESTS, "retrieval_experiment_id"):
         return {}

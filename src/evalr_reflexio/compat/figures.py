@@ -8,7 +8,7 @@ from typing import Any
 
 from evalr.inputs import Clock, utc_now
 from evalr.logs.log import Log
-from evalr_reflexio.compat.account import Asked
+from evalr_reflexio.compat.account import AskedStore
 from evalr_reflexio.compat.dashboard import get_dashboard_stats, get_playbook_application_stats
 from evalr_reflexio.compat.experiments import retrieval_experiment_results, retrieval_experiments
 from evalr_reflexio.compat.groups import metadata_groups, overview_with_groups
@@ -58,7 +58,7 @@ def compat_figures(
     """
     found: dict[str, Any] = {}
     skipped: dict[str, Any] = {}
-    config = Asked(store, None).config(config)
+    config = AskedStore(store, None).config(config)
     period: dict[str, Any] = {"since": since, "until": until, "now": now}
 
     def ask(answer: Callable[..., Any], *given: Any, name: str | None = None, **options: Any) -> Any:
@@ -101,7 +101,7 @@ def compat_figures(
 
 
 def _overviews(store: Store, *, account: Log, **options: Any) -> dict[Bucket, dict[str, Any]]:
-    return read_page(Asked(store, account), **options).answers()
+    return read_page(AskedStore(store, account), **options).answers()
 
 
 def _regeneration(store: Store, **options: Any) -> dict[str, Any]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from evalr_reflexio.compat.account import Asked
+from evalr_reflexio.compat.account import AskedStore
 from evalr_reflexio.tables import REQUESTS
 
 FIRSTS = "evalr_firsts"
 
 
-def find_firsts(asked: Asked) -> str:
+def find_firsts(asked: AskedStore) -> str:
     """The name of a table of (session_id, user_id, source, created_at) of first requests, which is made where needed.
 
     Of several requests of one second, the first is the one with the lowest id.
@@ -25,7 +25,7 @@ def find_firsts(asked: Asked) -> str:
     return f"temp.{FIRSTS}"
 
 
-def keep_first(asked: Asked, table: str, what: str, where: str = "1", given: Sequence[Any] = ()) -> None:
+def keep_first(asked: AskedStore, table: str, what: str, where: str = "1", given: Sequence[Any] = ()) -> None:
     """Put fields of the first request of each session of each user into a table, which ignores a second one."""
     asked.queries.change(
         f"INSERT OR IGNORE INTO temp.{table} SELECT session_id, user_id, {what} FROM {REQUESTS} "

@@ -18,7 +18,7 @@ from evalr.logs.reasons import Reason
 from evalr.tallies.moments import Moments
 from evalr_reflexio.arms import arm_of_tag
 from evalr_reflexio.assigning import CONTROL, TREATMENT
-from evalr_reflexio.compat.account import Asked
+from evalr_reflexio.compat.account import AskedStore
 from evalr_reflexio.compat.dashboard import get_playbook_application_stats
 from evalr_reflexio.compat.overview import INSIDE, Page, Windows
 from evalr_reflexio.compat.results import newest_rows
@@ -62,7 +62,7 @@ def overview_with_groups(
     """
     if bucket not in STEPS:
         raise InputError(f"bucket={bucket!r} must be 'day' or 'week'")
-    asked = Asked(store, account)
+    asked = AskedStore(store, account)
     windows = Windows(window_of(since, until, now_of(now)))
     page = Page(asked, windows, newest_rows(asked, MOST_RESULTS), {}, asked.config(config), listed)
     page.find_sessions(by_user=False)
@@ -109,7 +109,7 @@ def metadata_groups(
         raise InputError(f"bucket={bucket!r} must be 'day' or 'week', and join={join!r} 'session' or 'user'")
     if not store.keeps_metadata:
         raise InputError(f"{store.path} keeps no metadata of requests: only Reflexio 0.2.24 and 0.2.25 do")
-    groups = _Groups(Asked(store, account), window_of(since, until, now_of(now)), join)
+    groups = _Groups(AskedStore(store, account), window_of(since, until, now_of(now)), join)
     return {
         "success_rate_trend_by_group": groups.trend(bucket),
         "totals": {name: [n, mean(successes, n)] for name, (n, successes) in groups.totals.items()},
@@ -148,7 +148,7 @@ def lift_tile(treatment: tuple[int, int], control: tuple[int, int]) -> dict[str,
 class _Groups:
     """Results of a period by the tag of their session's first request."""
 
-    def __init__(self, asked: Asked, window: Window, join: Join) -> None:
+    def __init__(self, asked: AskedStore, window: Window, join: Join) -> None:
         self.totals: dict[str, tuple[int, int]] = dict.fromkeys(GROUPS, (0, 0))
         self._points: dict[str, dict[tuple[Bucket, int], tuple[int, int]]] = {name: {} for name in GROUPS}
         self._asked, self._by_user = asked, join == "user"

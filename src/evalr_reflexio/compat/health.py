@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from evalr.logs.log import Log
 from evalr.logs.reasons import Reason
-from evalr_reflexio.compat.account import Asked
+from evalr_reflexio.compat.account import AskedStore
 from evalr_reflexio.compat.cells import json_of
 from evalr_reflexio.store import Store
 from evalr_reflexio.tables import (
@@ -45,7 +45,7 @@ def healthz_eval(store: Store, *, account: Log | None = None) -> dict[str, Any]:
         store: the log.
         account: takes count of states that cannot be read.
     """
-    asked = Asked(store, account)
+    asked = AskedStore(store, account)
     statuses: Counter[str] = Counter()
     sums: Counter[str] = Counter()
     if store.has(STATES, "service_name"):

@@ -8,7 +8,7 @@ from typing import Any, Final
 from evalr.logs.log import Log
 from evalr.logs.reasons import Reason
 from evalr_reflexio.cells import ACTIONS, NO_ACTION, text_of
-from evalr_reflexio.compat.account import Asked
+from evalr_reflexio.compat.account import AskedStore
 from evalr_reflexio.compat.cells import count_of, json_of, learnings_of, name_of, tools_of
 from evalr_reflexio.compat.firsts import find_firsts
 from evalr_reflexio.compat.rules import citations_of
@@ -51,7 +51,7 @@ def get_requests(
         offset: sessions to pass over.
         account: takes count of rows that are skipped.
     """
-    asked = Asked(store, account)
+    asked = AskedStore(store, account)
     where, given = ["1"], list[Any]()
     for column, value in (("user_id", user_id), ("request_id", request_id), ("session_id", session_id)):
         if value:
@@ -89,7 +89,7 @@ def get_requests(
     }
 
 
-def _requests_of(asked: Asked, session: Any, clause: str, given: Sequence[Any]) -> list[dict[str, Any]]:
+def _requests_of(asked: AskedStore, session: Any, clause: str, given: Sequence[Any]) -> list[dict[str, Any]]:
     rows = asked.queries.rows(
         f"SELECT {asked.fields(REQUESTS, _REQUEST)} FROM {REQUESTS} t WHERE {clause} AND t.session_id IS ? "
         "ORDER BY t.created_at DESC, t.rowid",
@@ -99,7 +99,7 @@ def _requests_of(asked: Asked, session: Any, clause: str, given: Sequence[Any]) 
     return [{"request": each, "interactions": _interactions_of(asked, each["request_id"])} for each in found]
 
 
-def _interactions_of(asked: Asked, request_id: str) -> list[dict[str, Any]]:
+def _interactions_of(asked: AskedStore, request_id: str) -> list[dict[str, Any]]:
     if not asked.store.has(INTERACTIONS):
         return []
     rows = asked.queries.rows(
@@ -167,7 +167,7 @@ def get_interactions(
         top_k: at most so many.
         account: takes count of rows that are skipped.
     """
-    asked = Asked(store, account)
+    asked = AskedStore(store, account)
     rows = _interactions(asked, "WHERE t.user_id = ? ORDER BY t.created_at DESC, t.interaction_id DESC", [user_id])
     start = 0 if since is None else seconds_of(since, "since")
     end = None if until is None else seconds_of(until, "until") - (not isinstance(until, int))
@@ -183,12 +183,12 @@ def get_all_interactions(store: Store, *, limit: int = 100, account: Log | None 
         limit: at most so many.
         account: takes count of rows that are skipped.
     """
-    asked = Asked(store, account)
+    asked = AskedStore(store, account)
     rows = _interactions(asked, "ORDER BY t.created_at DESC, t.interaction_id DESC LIMIT ?", [limit])
     return _found(list(rows))
 
 
-def _interactions(asked: Asked, clause: str, given: Sequence[Any]) -> Any:
+def _interactions(asked: AskedStore, clause: str, given: Sequence[Any]) -> Any:
     if not asked.store.has(INTERACTIONS):
         return iter(())
     fields = asked.fields(INTERACTIONS, _INTERACTION)
@@ -207,7 +207,7 @@ def session_counts(store: Store) -> dict[str, Any]:
     Beside them, how many rows of results there are by version of the agent, and of verdicts on learnings by user; of
     each the hundred that have most.
     """
-    asked = Asked(store, None)
+    asked = AskedStore(store, None)
 
     def one(query: str) -> int:
         return int(next(asked.queries.rows(query))[0]) if store.has(REQUESTS) else 0

@@ -9,7 +9,7 @@ from typing import Any
 from evalr.errors import InputError
 from evalr.inputs import Clock, utc_now
 from evalr.logs.log import Log
-from evalr_reflexio.compat.account import Asked
+from evalr_reflexio.compat.account import AskedStore
 from evalr_reflexio.compat.counted import SESSION_COLUMNS, SESSIONS, SETS
 from evalr_reflexio.compat.results import Rows, rows_in, shown_by_id
 from evalr_reflexio.compat.rules import Rules, find_rules
@@ -72,13 +72,19 @@ def overview(
     if bucket not in STEPS:
         raise InputError(f"bucket={bucket!r} must be 'day' or 'week'")
     page = read_page(
-        Asked(store, account), since=since, until=until, source_sets=source_sets, config=config, now=now, listed=listed
+        AskedStore(store, account),
+        since=since,
+        until=until,
+        source_sets=source_sets,
+        config=config,
+        now=now,
+        listed=listed,
     )
     return page.answer(bucket, include_shadow=include_shadow)
 
 
 def read_page(
-    asked: Asked,
+    asked: AskedStore,
     *,
     since: Moment | None,
     until: Moment | None,
@@ -109,7 +115,13 @@ class Page:
     """What an overview of some rows of results is made of: sums, the newest ones, and the sessions that they are of."""
 
     def __init__(
-        self, asked: Asked, windows: Windows, rows: Rows, source_sets: SourceSets, config: Config, listed: int | None
+        self,
+        asked: AskedStore,
+        windows: Windows,
+        rows: Rows,
+        source_sets: SourceSets,
+        config: Config,
+        listed: int | None,
     ) -> None:
         self.asked, self.windows, self.rows, self.config, self.listed = asked, windows, rows, config, listed
         self.org = asked.store.org or config.org or DEFAULT_ORG

@@ -12,7 +12,7 @@ from evalr.errors import InputError
 from evalr.inputs import Clock, utc_now
 from evalr.logs.log import Log
 from evalr.logs.reasons import Reason
-from evalr_reflexio.compat.account import Asked
+from evalr_reflexio.compat.account import AskedStore
 from evalr_reflexio.compat.firsts import find_firsts
 from evalr_reflexio.compat.windows import DAY, Moment, Window, now_of, text_of_time, time_of, window_of
 from evalr_reflexio.config import STRATUM_SIZE
@@ -47,7 +47,7 @@ def regeneration_candidates(
         account: takes count of those whose time cannot be read.
     """
     window: Window = window_of(since, until, now_of(now))
-    asked = Asked(store, account)
+    asked = AskedStore(store, account)
     if not store.has(REQUESTS):
         return iter(())
     fields = asked.fields(REQUESTS, ("user_id", "session_id", "agent_version", "source"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evalr.logs.reasons import Reason
-from evalr_reflexio.compat.account import Asked
+from evalr_reflexio.compat.account import AskedStore
 from evalr_reflexio.compat.cells import (
     count_of,
     name_of,
@@ -96,7 +96,7 @@ _COLUMNS = (
 class Rows:
     """Rows of results that an answer is made of: what selects them of the temporary table, and what that is given."""
 
-    asked: Asked
+    asked: AskedStore
     clause: str
     given: tuple[Any, ...] = ()
 
@@ -127,20 +127,20 @@ class Rows:
         return ((row[0], Tally.of(row[1:])) for row in rows)
 
 
-def rows_in(asked: Asked, window: Window) -> Rows:
+def rows_in(asked: AskedStore, window: Window) -> Rows:
     """The rows whose time, as a text, is in a window."""
     _load(asked)
     given = (text_of_time(window.start), text_of_time(window.end))
     return Rows(asked, "WHERE written >= ? AND written <= ?", given)
 
 
-def newest_rows(asked: Asked, limit: int) -> Rows:
+def newest_rows(asked: AskedStore, limit: int) -> Rows:
     """The newest rows of any time, by the text of their time."""
     _load(asked)
     return Rows(asked, "ORDER BY written DESC, result_id LIMIT ?", (limit,))
 
 
-def _load(asked: Asked) -> None:
+def _load(asked: AskedStore) -> None:
     """Read every row once, with the request source of its session, into the temporary database."""
     if asked.queries.temporary(RESULTS, _COLUMNS) and asked.store.has(OUTCOMES):
         user = "t.user_id" if asked.store.has(OUTCOMES, "user_id") else "''"
@@ -159,7 +159,7 @@ def _loaded(row: Sequence[Any]) -> tuple[Any, ...]:
         return (row[0], *[None] * 8, row[3], None, str(reason))
 
 
-def shown_by_id(asked: Asked, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+def shown_by_id(asked: AskedStore, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     """What the API shows of some results."""
     fields = asked.fields(OUTCOMES, _SHOWN)
     found: dict[int, dict[str, Any]] = {}
@@ -173,7 +173,7 @@ def shown_by_id(asked: Asked, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     return found
 
 
-def newest(asked: Asked, where: Sequence[str], given: Sequence[Any], limit: int) -> list[dict[str, Any]]:
+def newest(asked: AskedStore, where: Sequence[str], given: Sequence[Any], limit: int) -> list[dict[str, Any]]:
     """The newest results by the text of their time, as the API shows them."""
     if not asked.store.has(OUTCOMES):
         return []

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from evalr.logs.reasons import Reason
 from evalr_reflexio.cells import KINDS_OF_CITATION
-from evalr_reflexio.compat.account import Asked
+from evalr_reflexio.compat.account import AskedStore
 from evalr_reflexio.compat.cells import json_of
 from evalr_reflexio.compat.counted import SESSIONS
 from evalr_reflexio.tables import INTERACTIONS, REQUESTS
@@ -38,7 +38,7 @@ class _Found:
 class Rules:
     """The rules that sessions in a period cited; their sessions wait in the temporary database."""
 
-    def __init__(self, asked: Asked, found: dict[Rule, _Found], listed: int | None) -> None:
+    def __init__(self, asked: AskedStore, found: dict[Rule, _Found], listed: int | None) -> None:
         self._asked, self._found, self._listed = asked, found, listed
 
     def rows(self, set_number: int | None = None) -> list[dict[str, Any]]:
@@ -66,7 +66,7 @@ class Rules:
         return [session for (session,) in self._asked.queries.rows(query, [number, *given, limit])]
 
 
-def find_rules(asked: Asked, listed: int | None, *, by_user: bool) -> Rules:
+def find_rules(asked: AskedStore, listed: int | None, *, by_user: bool) -> Rules:
     """The rules that the sessions of `counted` cite, in requests of their own user or of anybody."""
     found: dict[Rule, _Found] = {}
     asked.queries.temporary(CITED, "rule INTEGER, set_number INTEGER, session_id TEXT", anew=True)
@@ -83,7 +83,7 @@ def find_rules(asked: Asked, listed: int | None, *, by_user: bool) -> Rules:
     return Rules(asked, found, listed)
 
 
-def _cited_in(asked: Asked) -> str:
+def _cited_in(asked: AskedStore) -> str:
     """The interactions of the sessions of `counted`: of few, session by session, and else as they stand in the log."""
     queries = asked.queries
     sessions = next(queries.rows(f"SELECT count(*) FROM temp.{SESSIONS}"))[0]
@@ -123,7 +123,7 @@ class _Session(NamedTuple):
 
 
 def _count(
-    asked: Asked, rows: Iterable[Sequence[Any]], found: dict[Rule, _Found]
+    asked: AskedStore, rows: Iterable[Sequence[Any]], found: dict[Rule, _Found]
 ) -> Iterator[tuple[Rule, int | None, str]]:
     """Count the rules of each session once. Yields (rule, set of request sources, session) of each."""
     current = None

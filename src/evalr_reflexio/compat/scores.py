@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalr_reflexio.compat.account import Asked
+from evalr_reflexio.compat.account import AskedStore
 from evalr_reflexio.compat.counted import SESSIONS
 from evalr_reflexio.compat.windows import Window
 from evalr_reflexio.tables import SCORES
 
 
 def score_tiles(
-    asked: Asked, current: Window, previous: Window, *, org: str | None, set_number: int | None = None
+    asked: AskedStore, current: Window, previous: Window, *, org: str | None, set_number: int | None = None
 ) -> list[dict[str, Any]]:
     """A tile for each scorer that has current scores; without earlier ones, its change is its value.
 
@@ -27,7 +27,7 @@ def score_tiles(
     ]
 
 
-def _means(asked: Asked, window: Window, org: str, set_number: int | None) -> dict[str, tuple[float, int]]:
+def _means(asked: AskedStore, window: Window, org: str, set_number: int | None) -> dict[str, tuple[float, int]]:
     of_set = (
         "" if set_number is None else f"AND session_id IN (SELECT session_id FROM temp.{SESSIONS} WHERE set_number = ?)"
     )

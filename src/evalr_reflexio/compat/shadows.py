@@ -9,7 +9,7 @@ from typing import Any, Final
 from evalr.inputs import Clock, utc_now
 from evalr.logs.log import Log
 from evalr.logs.reasons import Reason
-from evalr_reflexio.compat.account import Asked
+from evalr_reflexio.compat.account import AskedStore
 from evalr_reflexio.compat.cells import name_of, name_or_none
 from evalr_reflexio.compat.tiles import mean
 from evalr_reflexio.compat.windows import MONTH, Window, moment_of, now_of, text_of_time
@@ -34,7 +34,7 @@ def pinned_version(store: Store, config: Config) -> str:
     return PINNED if store.has(LEARNINGS) else PINNED_BEFORE
 
 
-def win_rate_trend(asked: Asked, window: Window | None, version: str) -> dict[str, Any]:
+def win_rate_trend(asked: AskedStore, window: Window | None, version: str) -> dict[str, Any]:
     """The win rate by day of UTC, and of the window; of nothing where there is no window."""
     days: dict[str, list[int]] = {}
     if window is not None and asked.store.has(SHADOWS):
@@ -60,7 +60,7 @@ def _point(day: str, wins: int, losses: int, ties: int) -> dict[str, Any]:
     return {"date": day, "n": wins + losses + ties, "wins": wins, "losses": losses, "ties": ties}
 
 
-def _rows(asked: Asked, window: Window, version: str, *, order: str = "", limit: int = -1) -> Any:
+def _rows(asked: AskedStore, window: Window, version: str, *, order: str = "", limit: int = -1) -> Any:
     return asked.queries.rows(
         f"SELECT {asked.fields(SHADOWS, _FIELDS)} FROM {SHADOWS} t WHERE t.created_at >= ? AND t.created_at <= ? "
         f"AND t.judge_prompt_version = ? {order} LIMIT ?",
@@ -97,7 +97,7 @@ def recent_shadow_comparisons(
         now: the reading time.
         account: takes count of rows that are skipped.
     """
-    asked = Asked(store, account)
+    asked = AskedStore(store, account)
     end = now_of(now)
     if not store.has(SHADOWS):
         return {"verdicts": []}

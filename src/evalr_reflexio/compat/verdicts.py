@@ -9,7 +9,7 @@ from typing import Any, Final
 from evalr.logs.log import Log
 from evalr.logs.reasons import Reason
 from evalr_reflexio.cells import DIAGNOSES, IMPACTS, KINDS_OF_LEARNING
-from evalr_reflexio.compat.account import Asked
+from evalr_reflexio.compat.account import AskedStore
 from evalr_reflexio.compat.cells import json_of, name_of, name_or_none, whole_of
 from evalr_reflexio.compat.results import newest
 from evalr_reflexio.compat.tiles import without_none
@@ -44,7 +44,7 @@ def get_agent_success_evaluation_results(
         limit: at most so many.
         account: takes count of rows that are skipped.
     """
-    asked = Asked(store, account)
+    asked = AskedStore(store, account)
     where, given = [], list[Any]()
     if since is not None or until is not None:
         start = 0 if since is None else seconds_of(since, "since")
@@ -78,7 +78,7 @@ def get_retrieved_learning_evaluation_results(
         limit: at most so many, from 1 to 1000.
         account: takes count of rows that are skipped.
     """
-    asked = Asked(store, account)
+    asked = AskedStore(store, account)
     if not store.has(LEARNINGS):
         return {"success": True, "msg": "Found 0 retrieved-learning evaluation result(s)", "results": []}
     where, given = ["1"], list[Any]()
@@ -151,7 +151,7 @@ def learning_counts(store: Store, *, account: Log | None = None) -> dict[str, An
         store: the log.
         account: takes count of rows that are skipped.
     """
-    asked = Asked(store, account)
+    asked = AskedStore(store, account)
     rows: Counter[str] = Counter()
     impacts: Counter[str] = Counter(dict.fromkeys(("positive", "neutral", "negative", "null"), 0))
     answers: Counter[str] = Counter()
@@ -186,7 +186,7 @@ _ANSWERS: Final = (
 )  # fmt: skip
 
 
-def _learnings(asked: Asked) -> Iterator[dict[str, Any]]:
+def _learnings(asked: AskedStore) -> Iterator[dict[str, Any]]:
     if not asked.store.has(LEARNINGS):
         return iter(())
     rows = asked.queries.rows(
@@ -228,7 +228,7 @@ def get_session_outcomes(
         offset: how many to pass over.
         account: takes count of rows that are skipped.
     """
-    asked = Asked(store, account)
+    asked = AskedStore(store, account)
     found = []
     if store.has(CUSTOMERS):
         rows = asked.queries.rows(
@@ -263,7 +263,7 @@ def session_outcome(store: Store, session_id: str) -> dict[str, Any] | None:
         store: the log.
         session_id: of the session.
     """
-    asked = Asked(store, None)
+    asked = AskedStore(store, None)
     if not store.has(CUSTOMERS) or not store.has(REQUESTS):
         return None
     owner = f"SELECT user_id FROM {REQUESTS} WHERE session_id = ? ORDER BY created_at, request_id LIMIT 1"
