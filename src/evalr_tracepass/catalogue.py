@@ -101,6 +101,11 @@ HEURISTIC_SIGNALS: dict[str, Signal] = {
 SIGNALS: dict[str, Signal] = {**DEFAULT_SIGNALS, **HEURISTIC_SIGNALS}
 
 
+def titles() -> dict[str, str]:
+    """What people call the signals that come with it, by their ids. No signal of one's own can have one of these."""
+    return {name: each.display_name for name, each in SIGNALS.items()}
+
+
 class Available(NamedTuple):
     """A signal, and why it cannot run; None where it can."""
 

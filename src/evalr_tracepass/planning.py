@@ -246,7 +246,11 @@ class Rows(Iterable[Row]):
             inputs=inputs,
             predictions=predictions,
             cost=cost,
-            rate=rate if isinstance(rate, int | float) else cost / predictions if cost and predictions else None,
+            rate=rate
+            if isinstance(rate, int | float)
+            else cost / predictions
+            if cost is not None and predictions
+            else None,
             batches=ceil(inputs / batch),
             not_retained=sum(part.not_retained for part in parts),
             truncated=sum(part.truncated for part in parts),

@@ -60,11 +60,14 @@ class RecordReader:
             account_user: only this user's rows.
             account_org: only this organisation's rows.
         """
+        from evalr_tracepass.catalogue import titles
         from evalr_tracepass.record_rows import fires_on_of
 
         wanted = (account_user, account_org)
         items = partial(_items, path=path, passes=passes, fires_on=fires_on_of(fires_on), wanted=wanted)
-        return RecordLog(str(path), self.name, items, strict=strict, noun="reading")
+        return RecordLog(
+            str(path), self.name, items, strict=strict, noun="reading", holds_results=False, titles=titles()
+        )
 
 
 @dataclass

@@ -247,6 +247,7 @@ def test_a_merge_forgets_no_field() -> None:
             "cluster",
             "settings",
             "holds_results",
+            "titles",
             "bytes_read",
             "bytes_total",
             "randomised",

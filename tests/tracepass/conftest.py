@@ -1,4 +1,4 @@
-"""ClickHouse's engine, for the tests of stores, and a service, for those of the command."""
+"""Stores for the tests of passes, and a service for those of the command."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 from reflex_service import KEY, FakeReflex, served
 from tracepass_command import ran
 
+from evalr.tracepass import open_store
+
 
 @pytest.fixture(scope="session")
 def chdb_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
@@ -17,6 +19,14 @@ def chdb_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     pytest.importorskip("chdb")
     clickhouse_connect = pytest.importorskip("clickhouse_connect")
     made = clickhouse_connect.get_client(interface="chdb", path=str(tmp_path_factory.mktemp("chdb")))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Any]:
+    """Passes and results in a file of SQLite."""
+    made = open_store(tmp_path / "passes.db")
     yield made
     made.close()
 

@@ -6,6 +6,7 @@ fail models, repeat, reorder, hold back, cut connections, refuse for a while, an
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import socket
@@ -33,6 +34,11 @@ Never = Callable[[str], bool]
 
 def never(_: str) -> bool:
     return False
+
+
+async def no_sleep(_: float) -> None:
+    """Waits for nothing, and lets others go on."""
+    await asyncio.sleep(0)
 
 
 @dataclass
@@ -75,10 +81,6 @@ class FakeReflex:
 
     def service(self, **options: Any) -> Service:
         """How it is spoken to in this process, without a network."""
-
-        async def no_sleep(_: float) -> None:
-            return None
-
         return Service(
             **{
                 "url": "http://reflex.test",

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from reflex_service import FakeReflex, a_signal, talks
+from reflex_service import FakeReflex, a_signal, no_sleep, talks
 
 from evalr.errors import InputError, TransportError
 from evalr.runs.retries import Retry
@@ -22,7 +20,6 @@ from evalr.tracepass import (
     BatchTransport,
     FiredTurn,
     Passes,
-    open_store,
     plan,
     slack,
     verify_webhook,
@@ -35,17 +32,6 @@ NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 ALERT = Alert(
     "p:0:0", "p", ME, (FiredTurn("convo:1", "event_0", 0, "u", "m1", "bad", 0.9, "2026-11-01T00:00:00+00:00"),)
 )
-
-
-async def no_sleep(_: float) -> None:
-    await asyncio.sleep(0)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Any]:
-    made = open_store(tmp_path / "passes.db")
-    yield made
-    made.close()
 
 
 def passes(store: Any, fake: FakeReflex, *notify: Any, **options: Any) -> Passes:

@@ -136,6 +136,9 @@ def test_B20_grep_exits_with_1_when_nothing_fired(traces: Path) -> None:
         (["estimate", "traces", "--where", "end-user=ada"], "did you mean 'user=ada'?"),
         (["estimate", "traces", "--where", "after=2026-11-01"], "did you mean 'since=2026-11-01'?"),
         (["estimate", "traces", "--where", "error=true"], "did you mean 'errors'?"),
+        (["estimate", "traces", "--where", "model=x"], "may be user, since, until, last and search; for a text that"),
+        (["estimate", "traces", "--where", "gen_ai.model=x"], "holds a =, write 'search=gen_ai.model=x'"),
+        (["estimate", "traces", "--by", "post"], "local, batch, live"),
         (["estimate", "traces", "--where", "since=yesterday"], "--where 'since=yesterday': 'yesterday' is not a time"),
         (["estimate", "traces", "--where", "until=2026-11-01T09:00"], "has no time zone"),
         (["estimate", "traces", "--where", "last=1 day"], "--where 'last=1 day': '1 day' is not a length of time"),
@@ -192,7 +195,9 @@ def test_B20_grep_as_json_lines(traces: Path) -> None:
         (["--where", "search=ORDER"], 1),
         (["--where", "Errors only"], 0),
         (["--where", "search=x=y"], 0),
-        (["--where", "total=5"], 0),
+        (["--where", "search=total=5"], 0),
+        (["--where", "the total = 5"], 0),
+        (["--where", "a/b=5"], 0),
         (["--where", "since=2026-11-01T10:00:00+01:00", "--where", "until=2026-11-02"], 1),
         (["--where", "last=24h", "--now", "2026-11-02T12:00:00Z"], 1),
         (["--last", "1d12h", "--now", "2026-11-02T12:00:00Z"], 2),
@@ -208,14 +213,26 @@ def test_R13_where_says_which_traces(traces: Path, options: list[str], conversat
 
 
 def test_B3_the_estimate_in_the_words_of_the_panel(traces: Path) -> None:
-    code, out, err = ran(traces, "estimate", "traces", "--rate", "0.00003")
+    code, out, err = ran(traces, "estimate", "traces")
     assert code == 0
     lines = out.splitlines()
     # Six steps of agents, which two signals read, two of their messages, and four messages of people for two signals.
-    assert lines[:4] == ["16 trace inputs", "22 predictions", "Batch mode", "Estimated cost: under $0.01"]
+    assert lines[:3] == ["16 trace inputs", "22 predictions", "Estimated cost: $0.00"]
     assert "3 conversations · all of them" in lines
     assert "jailbreak, guardrail" in err
     assert "rules written by hand" in err
+
+
+def test_B3_a_rate_is_the_price_of_what_a_service_reads(traces: Path) -> None:
+    rate = ("--rate", "0.00003")
+    lines = ran(traces, "estimate", "traces", *rate, "--by", "batch")[1].splitlines()
+    assert lines[2:4] == ["Batch mode", "Estimated cost: under $0.01"]
+    lines = ran(traces, "estimate", "traces", *rate, "--by", "live")[1].splitlines()
+    assert lines[2].startswith("Live preview: at most ")
+    for asked in (["estimate", "traces"], ["run", "traces", "--rerun-all"], ["grep", "negative", "traces"]):
+        _, out, err = ran(traces, *asked, *rate)
+        assert "--rate is the price of what a service reads: what runs here says itself what it costs" in err
+        assert "under $0.01" not in out + err
 
 
 def test_B3_an_unknown_price_is_said(traces: Path) -> None:

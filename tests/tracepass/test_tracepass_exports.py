@@ -5,18 +5,22 @@ from __future__ import annotations
 import csv
 import json
 import sqlite3
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tracepass_records import record
+from tracepass_records import AT, record
 
 from evalr.errors import InputError, LogError
 from evalr.logs import read
 from evalr.logs.log import Stored
+from evalr.reports.report import report
 from evalr.tracepass import fired_conversations, fired_results, latest_records, read_records, write_records
 from evalr_tracepass.record_reader import RecordReader
 from evalr_tracepass.record_rows import NO_FIRING_LABEL
+
+NOW = AT + timedelta(days=2)
 
 RECORDS = [
     record("a:1", 0, 0.9, selected_labels=("loud", 'it\'s, "so" loud')),
@@ -168,3 +172,25 @@ def test_R12_rows_that_cannot_be_used_are_counted(tmp_path: Path, wrong: dict[st
 def test_R12_an_empty_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="no records"):
         read_records(lines(tmp_path / "rows.jsonl"))
+
+
+def test_R12_a_report_calls_signals_what_the_picker_calls_them(tmp_path: Path) -> None:
+    names = ("user-frustration", "jailbreak", "mine")
+    path = tmp_path / "passes.jsonl"
+    write_records(path, [record("a", 0, 0.9, signal_id=name, reflex_model=name) for name in names])
+    found = str(report(path, now=NOW))
+    for name in ("User Frustration", "Jailbreak", "mine@"):
+        assert f"conversations flagged · {name}" in found
+    assert "user-frustration" not in found
+    # What no such log can hold is not said to be missing from it; asked for by its name it is.
+    assert "no verdicts in this log" not in found
+    assert "no verdicts in this log" in str(report(path, now=NOW, measures=["completion"]))
+
+
+def test_R12_versions_of_one_signal_are_told_apart_in_a_report(tmp_path: Path) -> None:
+    path = tmp_path / "passes.jsonl"
+    made = {"signal_id": "jailbreak", "reflex_model": "jailbreak"}
+    write_records(path, [record("a", turn, 0.9, model_version=str(turn), **made) for turn in (1, 2)])
+    found = str(report(path, now=NOW))
+    assert "conversations flagged · Jailbreak@1:user_message@1" in found
+    assert "conversations flagged · Jailbreak@2:user_message@1" in found

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from math import inf, nan
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from reflex_service import FakeReflex, a_signal, talks
+from reflex_service import FakeReflex, a_signal, no_sleep, talks
 
 from evalr.background import run_sync
 from evalr.errors import InputError, TransportError
@@ -26,7 +25,6 @@ from evalr.tracepass import (
     Passes,
     PlanEstimate,
     Prediction,
-    open_store,
     plan,
     webhook,
 )
@@ -37,17 +35,6 @@ from evalr_tracepass.transports.service import Service
 ME = Account("ann")
 SECRET = b"0123456789abcdef"
 GOOD = Prediction("m1", "single_label", (LabelScore("bad", 0.9, True),), version="1")
-
-
-async def no_sleep(_: float) -> None:
-    return None
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Any]:
-    made = open_store(tmp_path / "passes.db")
-    yield made
-    made.close()
 
 
 def run_with(store: Any, service: Service, **options: Any) -> Pass:

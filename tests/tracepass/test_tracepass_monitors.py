@@ -4,33 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from reflex_service import START, FakeReflex, a_signal, talk
+from reflex_service import START, FakeReflex, a_signal, no_sleep, talk
 
 from evalr.errors import InputError, TransportError
 from evalr.inputs import Transcript, Turn
-from evalr.tracepass import Account, BatchTransport, Filters, Pass, Passes, monitor, monitor_sync, open_store, transform
+from evalr.tracepass import Account, BatchTransport, Filters, Pass, Passes, monitor, monitor_sync, transform
 
 ME = Account("ann")
 KEY = b"0123456789abcdef"
 HOUR = timedelta(hours=1)
 SIGNALS = [a_signal("m1"), a_signal("whole", "full_conversation")]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Any]:
-    made = open_store(tmp_path / "passes.db")
-    yield made
-    made.close()
-
-
-async def no_sleep(_: float) -> None:
-    await asyncio.sleep(0)
 
 
 def at(store: Any, fake: FakeReflex, now: datetime, **options: Any) -> Passes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import string
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reflex_service import FakeReflex, a_signal, talks
+from reflex_service import FakeReflex, a_signal, no_sleep, talks
 
 from evalr.errors import TransportError
 from evalr.inputs import ToolCall, Transcript
@@ -43,10 +42,6 @@ def words(seed: int) -> list[str]:
 
 
 SECRETS = words(2026)
-
-
-async def no_sleep(_: float) -> None:
-    await asyncio.sleep(0)
 
 
 def secret_talks() -> list[Transcript]:

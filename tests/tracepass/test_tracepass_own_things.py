@@ -173,7 +173,11 @@ def test_B19_the_same_is_done_in_a_file(folder: Path) -> None:
         (["signals", "save", "jailbreak", *TONE], "a signal that comes with evalr"),
         (["signals", "save", "x", *TONE, "--transform", "user_mesage"], "user_message"),
         (["signals", "save", "x", *TONE, "--threshold", "negative"], "write LABEL=SCORE"),
-        (["signals", "save", "x", *TONE, "--threshold", "negative=2"], "less than or equal to 1"),
+        (
+            ["signals", "save", "x", *TONE, "--threshold", "negative=50"],
+            "--threshold 'negative=50': a score is from 0 to 1",
+        ),
+        (["signals", "save", "x", *TONE, "--threshold", "negative=nan"], "a score is from 0 to 1"),
         (["signals", "remove", "x"], "no signal of your own 'x'"),
         (["signals", "load", "nowhere.json"], "nowhere.json"),
         (["signals", "write", "x.json"], "there is no store"),

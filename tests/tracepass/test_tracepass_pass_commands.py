@@ -37,7 +37,9 @@ def test_B15_a_run_says_what_it_comes_to_and_how_it_ended(folder: Path) -> None:
     assert code == 0
     assert out.splitlines()[:3] == ["Pass complete", "1 conversation flagged", "1 selected label"]
     assert out.splitlines()[3].startswith("View flagged conversations: evalr tracepass results ")
-    assert err.splitlines()[:4] == ["3 trace inputs", "3 predictions", "Batch mode", "Estimated cost: $0.00"]
+    assert err.splitlines()[:3] == ["3 trace inputs", "3 predictions", "Estimated cost: $0.00"]
+    kept = parsed(folder, "passes")["passes"][0]["estimate"]
+    assert (kept["cost"], kept["rate"]) == (0, 0)
 
 
 def test_B20_a_run_in_which_nothing_fired_exits_with_1(folder: Path) -> None:
@@ -189,17 +191,29 @@ def test_B19_a_webhook_needs_a_secret(folder: Path, monkeypatch: pytest.MonkeyPa
         (["run", "traces.jsonl", *FRUSTRATED, "--budget", "1"], "add --rate"),
         (["run", "traces.jsonl", *FRUSTRATED, "--rate", "1", "--budget", "1"], "more than the budget of $1.00"),
         (["run", "traces.jsonl", *FRUSTRATED], "add --yes"),
-        (["run", "traces.jsonl", *FRUSTRATED, "--yes"], "MORPH_API_KEY"),
         (["status", "nothing"], "there is no store tracepass.db: `evalr tracepass run` makes one"),
     ],
 )
 def test_B20_misuse_of_passes(
     folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
 ) -> None:
-    monkeypatch.delenv("MORPH_API_KEY", raising=False)
+    monkeypatch.setenv("MORPH_API_KEY", "not-asked-for")
     code, out, err = ran(folder, *arguments)
     assert (code, out) == (2, "")
     assert message in err
+
+
+@pytest.mark.parametrize("command", ["run", "monitor"])
+def test_B20_a_key_that_is_missing_is_told_before_anything_else(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.delenv("MORPH_API_KEY", raising=False)
+    code, out, err = ran(folder, command, "traces.jsonl", *FRUSTRATED)
+    assert (code, out) == (2, "")
+    assert err.startswith("evalr: there is no key for account 'local': set MORPH_API_KEY")
+    assert not (folder / "tracepass.db").exists()
+    # What it comes to can be known without one.
+    assert ran(folder, "estimate", "traces.jsonl", *FRUSTRATED)[0] == 0
 
 
 # A service ------------------------------------------------------------------------------------------------------------
@@ -301,6 +315,18 @@ def test_B6_a_detached_run_is_synced_later(folder: Path, service: Service) -> No
     assert ran(folder, "results")[1] == "angry  [frustrated 97%]\n"
     assert len(service.batches) == 1
     assert b"secret-key-of-the-test" not in (folder / "tracepass.db").read_bytes()
+
+
+def test_B6_a_pass_is_left_as_it_was_where_the_key_is_missing(
+    folder: Path, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran(folder, "run", "traces.jsonl", *FRUSTRATED, "--yes", "--detach")
+    monkeypatch.delenv("MORPH_API_KEY")
+    for command in (["sync"], ["resume", "latest", "traces.jsonl"]):
+        code, _, err = ran(folder, *command)
+        assert (code, "set MORPH_API_KEY" in err) == (2, True)
+    (found,) = parsed(folder, "passes")["passes"]
+    assert (found["status"], found["error_message"]) == ("running", None)
 
 
 def test_B9_only_what_is_new_is_priced(folder: Path, service: Service) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from reflex_service import START, FakeReflex, a_signal, talk, talks, texts
+from reflex_service import START, FakeReflex, a_signal, no_sleep, talk, talks, texts
 
 from evalr.errors import InputError, StoreError, TransportError
 from evalr.inputs import Transcript
@@ -42,17 +42,6 @@ from evalr_tracepass.running import OVER_THE_CAPS
 ME = Account("ann", "acme")
 KEY = b"0123456789abcdef"
 SIGNALS = [a_signal("m1"), a_signal("m2"), a_signal("m3", "assistant_message")]
-
-
-async def no_sleep(_: float) -> None:
-    await asyncio.sleep(0)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Any]:
-    made = open_store(tmp_path / "passes.db")
-    yield made
-    made.close()
 
 
 def passes(store: Any, fake: FakeReflex, *, largest: int = 7, **options: Any) -> Passes:

@@ -115,6 +115,7 @@ class Log:
         noun: what a record is called.
         cluster: the key to cluster by where nobody names one; None for a result's user, or what it is a part of.
         holds_results: whether logs of its kind can hold verdicts, so that a report says where there are none.
+        titles: what people call those who gave its verdicts, by their names, where that is something else.
         settings: the reader's own that decide what is read, defaults included, as a report repeats them; no secrets.
 
     Attributes:
@@ -137,6 +138,7 @@ class Log:
     noun: str = "record"
     cluster: str | None = None
     holds_results: bool = True
+    titles: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     records: int = field(default=0, init=False)
     derived: int = field(default=0, init=False)

@@ -28,6 +28,7 @@ class Row:
         measure: the measure's name.
         evaluator: who gave the verdicts, as evaluator@version; "computed" where the report itself did.
         title: what the summary is called.
+        called: what people call who gave them, where rows of one summary are told apart; None for `evaluator`.
         estimate: of everything that was read; its `name` is the summary's, which gates use.
         groups: the same by group, None where no group was asked for or nothing has the attribute.
         lift: two of the groups compared, where that was asked for and can be.
@@ -43,6 +44,7 @@ class Row:
     lift: Lift | None = None
     no_lift: str | None = None
     details: Details | None = None
+    called: str | None = None
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """One plain dict for the whole, and one for each group."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from importlib import metadata
@@ -516,8 +516,10 @@ def _section(
     computed = track.computed.results > 0 or (track.inputs > 0 and measure.evaluator is not None)
     stored = track.stored()
     lanes = {COMPUTED: track.computed} if computed else stored
+    called = _called(lanes, {} if log is None else log.titles)
     for evaluator, lane in sorted(lanes.items()):
-        rows += lane.rows(evaluator, level, arms, randomised=randomised)
+        own = lane.rows(evaluator, level, arms, randomised=randomised)
+        rows += [replace(row, called=called[evaluator]) for row in own] if evaluator in called else own
     notes += _failed({name: lane for name, lane in sorted(lanes.items()) if lane.failure is not None})
     if computed and not track.marked and measure.marker is not None:
         notes.insert(0, measure.marker.without)
@@ -544,6 +546,14 @@ def _section(
         names=tuple(summary.name for summary in summaries),
         rankings=next(iter(lanes.values())).rankings() if len(lanes) == 1 else (),
     )
+
+
+def _called(evaluators: Iterable[str], titles: Mapping[str, str]) -> dict[str, str]:
+    """What people call evaluators that have a title; with its version, where several versions have one title."""
+    parts = {each: each.partition("@") for each in evaluators}
+    found = {each: (titles[name], version) for each, (name, _, version) in parts.items() if name in titles}
+    often = Counter(title for title, _ in found.values())
+    return {each: title if often[title] == 1 else f"{title}@{version}" for each, (title, version) in found.items()}
 
 
 def _failed(lanes: Mapping[str, Lane]) -> Iterator[str]:

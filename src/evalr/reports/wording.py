@@ -76,7 +76,7 @@ def row_title(row: Row, section: Section) -> str:
     """What a row is called: its summary, and whose verdicts it counts where the measure has those of several."""
     # Of thousands of sources, the second is soon found; to list them all for each row would be quadratic.
     several = any(each.evaluator != section.rows[0].evaluator for each in section.rows)
-    return safe_text(f"{row.title} · {row.evaluator}" if several else row.title)
+    return safe_text(f"{row.title} · {row.called or row.evaluator}" if several else row.title)
 
 
 def lift_words(lift: Lift) -> str:

@@ -18,8 +18,7 @@ from evalr.cli.option_groups import with_groups
 from evalr.cli.output import has_color, print_lines
 from evalr.cli.texts import read_length, read_time
 from evalr_tracepass.command.options import (
-    BegunBy,
-    Budget,
+    Begun,
     By,
     Convo,
     Json,
@@ -29,6 +28,7 @@ from evalr_tracepass.command.options import (
     OnlyNew,
     OptionalPassId,
     Own,
+    Paid,
     PassId,
     Place,
     Rate,
@@ -38,7 +38,6 @@ from evalr_tracepass.command.options import (
     Wanted,
     Where,
     Which,
-    Yes,
 )
 from evalr_tracepass.command.own_app import presets_app, signals_app
 
@@ -74,16 +73,19 @@ def estimate(
 ) -> None:
     """Say what a pass would send and cost. No classifier is asked."""
     from evalr_tracepass.command.choosing import planned
+    from evalr_tracepass.command.passing import sent_of, transport_of
     from evalr_tracepass.command.words import estimate_lines
 
     choice = _choice(wanted, own, place, by)
+    transport, prices = transport_of(by, None, choice.reflexes), choice.prices(rate)
     made, source = planned(choice, which), _source(log, reading)
-    _say(choice)
+    notes = _say(choice, rate)
     _say_counting()
-    found = made.estimate(source, rate=_rate(rate, choice))
+    found = made.estimate(source, rate=prices, batch=transport.largest)
     found = found.model_copy(update={"left_out": {**found.left_out, **source.left_out}})
-    fields = {**found.model_dump(mode="json"), "scope": made.scope.model_dump(mode="json"), "notes": list(choice.notes)}
-    print_lines(estimate_lines(made, found), fields, json=json)
+    found = found.model_copy(update={"cost": sent_of(made, source, found, prices, transport.caps).cost})
+    fields = {**found.model_dump(mode="json"), "scope": made.scope.model_dump(mode="json"), "notes": notes}
+    print_lines(estimate_lines(made, found, transport), fields, json=json)
 
 
 @app.command()
@@ -130,6 +132,7 @@ def grep(
     which: Which,
     reading: Reading,
     place: Place,
+    paid: Paid,
     signal: SignalNames = None,
     only_new: OnlyNew = False,
     by: Annotated[
@@ -138,10 +141,6 @@ def grep(
             "--by", metavar="WAY", help="local: classifiers that run here; live: beside them a service, text by text."
         ),
     ] = "local",
-    url: Url = None,
-    rate: Rate = None,
-    budget: Budget = None,
-    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Print the turns on which signals fire: log, conversation, turn, label, score, and all that fired there.
@@ -157,10 +156,10 @@ def grep(
     from evalr_tracepass.command.places import account_of, opened
     from evalr_tracepass.rerunning import only_new as unread
 
-    hosted = hosted_by(by, url, account_of(place))
+    hosted = hosted_by(by, paid.url, account_of(place))
     choice = choose(signal or (), pattern=pattern, own=own_things(own, place), hosted=hosted)
     made = planned(choice, which)
-    _say(choice)
+    _say(choice, paid.rate)
     found = Found()
     color, chips = has_color(), sys.stdout.isatty()
     with ExitStack() as stack:
@@ -169,8 +168,8 @@ def grep(
             kept = stack.enter_context(opened(place))
             new = partial(unread, results=kept.results, account=kept.account)
         if may_cost(choice.reflexes[each.model] for each in choice.signals):
-            ahead = made.estimate(_source(log, reading), rate=choice.priced(rate))
-            if not allowed(ahead, by=by, budget=budget, yes=yes):
+            ahead = made.estimate(_source(log, reading), rate=choice.prices(paid.rate))
+            if not allowed(ahead, by=by, budget=paid.budget, yes=paid.yes):
                 raise typer.Exit(STOPPED)
         for hit in search(made, log, choice.reflexes, found, kind=reading.kind, strict=reading.strict, new=new):
             print(json_line(hit_fields(hit)) if json else hit_line(hit, color=color, chips=chips))
@@ -194,13 +193,10 @@ def run(
     which: Which,
     reading: Reading,
     place: Place,
+    paid: Paid,
     only_new: OnlyNew = False,
     rerun_all: Annotated[bool, typer.Option("--rerun-all", help="Also what passes have read, without asking.")] = False,
     by: By = "local",
-    url: Url = None,
-    rate: Rate = None,
-    budget: Budget = None,
-    yes: Yes = False,
     detach: Annotated[bool, typer.Option("--detach", help="Upload, and leave the rest to `sync`.")] = False,
     json: Json = False,
 ) -> None:
@@ -218,10 +214,11 @@ def run(
         left_of,
         passes_of,
         rerun_of,
+        sent_of,
         told,
         transport_of,
     )
-    from evalr_tracepass.command.places import opened
+    from evalr_tracepass.command.places import account_of, opened
     from evalr_tracepass.command.stored import ENDED
     from evalr_tracepass.command.words import counted_lines, estimate_lines
 
@@ -230,17 +227,16 @@ def run(
     if detach and by == LOCAL:
         raise InputError("--detach leaves a batch to a service; classifiers that run here end with the command")
     choice = _choice(wanted, own, place, by)
-    transport = transport_of(by, url, choice.reflexes)
+    transport, prices = transport_of(by, paid.url, choice.reflexes), choice.prices(paid.rate)
+    check_key(by, account_of(place))
     made, source = planned(choice, which), _source(log, reading)
-    _say(choice)
+    _say(choice, paid.rate)
     _say_counting()
-    ahead = made.estimate(source, rate=_rate(rate, choice), batch=transport.largest)
-    sent = ahead
-    if transport.caps is not None:
-        sent = left_of(None, made, source, ahead, _rate(rate, choice), caps=transport.caps)
+    ahead = made.estimate(source, rate=prices, batch=transport.largest)
+    sent = sent_of(made, source, ahead, prices, transport.caps)
     if not json:
         told_ahead = ahead.model_copy(update={"cost": sent.cost})
-        print("\n".join(estimate_lines(made, told_ahead, caps=transport.caps)), file=sys.stderr)
+        print("\n".join(estimate_lines(made, told_ahead, transport)), file=sys.stderr)
     with opened(place, new=True) as kept:
         asked: Rerun | None = "new" if only_new else "all" if rerun_all else None
         rerun = rerun_of(kept, made, source, asked=asked)
@@ -248,12 +244,11 @@ def run(
             raise typer.Exit(STOPPED)
         left = sent
         if rerun == "new":
-            left = left_of(kept, made, source, ahead, _rate(rate, choice), caps=transport.caps)
+            left = left_of(kept, made, source, ahead, prices, caps=transport.caps)
             if not json:
                 print(f"of these new: {', '.join(counted_lines(left))}", file=sys.stderr)
-        if not allowed(left, by=by, budget=budget, yes=yes):
+        if not allowed(left, by=by, budget=paid.budget, yes=paid.yes):
             raise typer.Exit(STOPPED)
-        check_key(by, kept.account)
         options: dict[str, Any] = {"patience": 0.0} if detach else {}
         passes, shown = passes_of(kept, transport, total=left.inputs, **options)
         with going_on(kept, log, by) as pass_id:
@@ -268,14 +263,7 @@ def run(
 @app.command()
 @with_groups
 def resume(
-    pass_id: PassId,
-    log: LogPath,
-    own: Own,
-    reading: Reading,
-    place: Place,
-    by: BegunBy = None,
-    url: Url = None,
-    json: Json = False,
+    pass_id: PassId, log: LogPath, own: Own, reading: Reading, place: Place, begun: Begun, json: Json = False
 ) -> None:
     """Go on with a pass that was cut short, over the traces that it was begun with."""
     from evalr_tracepass.command.passing import told
@@ -283,9 +271,9 @@ def resume(
 
     things = _own_things(own, place)
     with opened(place) as kept:
-        begun = kept.get_pass(pass_id)
-        with _again(kept, begun, things, by, url, total=begun.estimate.inputs) as passes:
-            found = passes.resume_sync(begun.id, _source(log, reading))
+        before = kept.get_pass(pass_id)
+        with _again(kept, before, things, begun, total=before.estimate.inputs) as passes:
+            found = passes.resume_sync(before.id, _source(log, reading))
         lines, fields = told(kept, found, log)
     print_lines(lines, fields, json=json)
 
@@ -295,12 +283,11 @@ def resume(
 def sync(
     own: Own,
     place: Place,
+    begun: Begun,
     pass_id: LatestPassId = "latest",
     give_up: Annotated[
         bool, typer.Option("--give-up", help="Record what has not come back as failed, and end the pass.")
     ] = False,
-    by: BegunBy = None,
-    url: Url = None,
     json: Json = False,
 ) -> None:
     """Take what a service has for a pass by now. Done twice, it changes nothing."""
@@ -312,7 +299,7 @@ def sync(
     with opened(place) as kept:
         found = kept.get_pass(pass_id)
         if found.status not in ENDED:
-            with _again(kept, found, things, by, url, total=found.total_inputs) as passes:
+            with _again(kept, found, things, begun, total=found.total_inputs) as passes:
                 found = passes.sync_sync(found.id, give_up=give_up)
         lines, fields = told(kept, found)
     print_lines(lines, fields, json=json)
@@ -321,14 +308,7 @@ def sync(
 @app.command()
 @with_groups
 def retry(
-    pass_id: PassId,
-    log: LogPath,
-    own: Own,
-    reading: Reading,
-    place: Place,
-    by: BegunBy = None,
-    url: Url = None,
-    json: Json = False,
+    pass_id: PassId, log: LogPath, own: Own, reading: Reading, place: Place, begun: Begun, json: Json = False
 ) -> None:
     """Send the failed inputs of a pass again, in the same pass, each to the models that failed."""
     from evalr_tracepass.command.passing import told
@@ -336,12 +316,12 @@ def retry(
 
     things = _own_things(own, place)
     with opened(place) as kept:
-        begun = kept.get_pass(pass_id)
-        with _again(kept, begun, things, by, url, total=begun.failed_inputs) as passes:
-            found = passes.retry_sync(begun.id, _source(log, reading))
+        before = kept.get_pass(pass_id)
+        with _again(kept, before, things, begun, total=before.failed_inputs) as passes:
+            found = passes.retry_sync(before.id, _source(log, reading))
         lines, fields = told(kept, found, log)
-    if begun.status == "complete":
-        lines = [f"pass {begun.id} has no failed inputs"]
+    if before.status == "complete":
+        lines = [f"pass {before.id} has no failed inputs"]
     print_lines(lines, fields, json=json)
 
 
@@ -353,6 +333,7 @@ def monitor(
     own: Own,
     reading: Reading,
     place: Place,
+    paid: Paid,
     where: Where = None,
     name: Annotated[
         str, typer.Option(metavar="NAME", help="Of the monitor, which knows what it has read.")
@@ -363,10 +344,6 @@ def monitor(
         typer.Option(metavar="URL", help="Told what fired; signed with the secret in EVALR_WEBHOOK_SECRET."),
     ] = None,
     by: By = "local",
-    url: Url = None,
-    rate: Rate = None,
-    budget: Budget = None,
-    yes: Yes = False,
     now: Now = None,
     json: Json = False,
 ) -> None:
@@ -376,29 +353,31 @@ def monitor(
     Without --signal or --preset: your own signals and presets whose monitor is on, else those that start ticked.
     """
     from evalr_tracepass.command.choosing import choose, scope_of, watched
-    from evalr_tracepass.command.passing import LOCAL, monitored, transport_of
-    from evalr_tracepass.command.places import opened
+    from evalr_tracepass.command.passing import LOCAL, check_key, monitored, transport_of
+    from evalr_tracepass.command.places import account_of, opened
 
     things = _own_things(own, place)
     at = None if now is None else read_time(now)
     names = wanted.signal or ([] if wanted.preset else watched(things))
     choice = choose(names, preset=wanted.preset, own=things, service=by != LOCAL)
-    _say(choice)
+    transport = transport_of(by, paid.url, choice.reflexes)
+    check_key(by, account_of(place))
+    _say(choice, paid.rate)
     with opened(place, new=True) as kept:
         lines, fields = monitored(
             kept,
             choice,
             _source(log, reading),
-            transport_of(by, url, choice.reflexes),
+            transport,
             name=name,
             filters=scope_of(where=where or (), now=at).filters,
             settle=read_length(settle),
             webhooks=webhook or (),
             now=at,
             by=by,
-            rate=_rate(rate, choice),
-            budget=budget,
-            yes=yes,
+            prices=choice.prices(paid.rate),
+            budget=paid.budget,
+            yes=paid.yes,
         )
     print_lines(lines, fields, json=json)
 
@@ -585,21 +564,17 @@ def _choice(wanted: Wanted, own: Own, place: Place, by: str) -> Choice:
 
 
 @contextmanager
-def _again(kept: Kept, begun: Pass, own: OwnThings, by: str | None, url: str | None, *, total: int) -> Iterator[Passes]:
+def _again(kept: Kept, before: Pass, own: OwnThings, begun: Begun, *, total: int) -> Iterator[Passes]:
     """Passes by the way in which one was begun, with its progress shown."""
-    from evalr_tracepass.command.passing import LOCAL, begun_by, passes_of, transport_of
+    from evalr_tracepass.command.passing import LOCAL, begun_by, check_key, passes_of, transport_of
 
-    way = by or begun_by(kept, begun, own)
-    models = {str(each["model"]) for each in begun.selected_signals}
-    transport = transport_of(way, url, own.reflexes(models) if way == LOCAL else {})
+    way = begun.by or begun_by(kept, before, own)
+    check_key(way, kept.account)
+    models = {str(each["model"]) for each in before.selected_signals}
+    transport = transport_of(way, begun.url, own.reflexes(models) if way == LOCAL else {})
     made, shown = passes_of(kept, transport, total=total)
     yield made
     shown.clear()
-
-
-def _rate(rate: float | None, choice: Choice) -> float | dict[str, float] | None:
-    """The price of a prediction: as given, else what the classifiers here say; of others it is not known."""
-    return rate if rate is not None else choice.prices if choice.reflexes else None
 
 
 def _source(log: str, reading: Reading) -> Source:
@@ -608,9 +583,11 @@ def _source(log: str, reading: Reading) -> Source:
     return log_traces(log, kind=reading.kind, strict=reading.strict)
 
 
-def _say(choice: Choice) -> None:
-    for note in choice.notes:
+def _say(choice: Choice, rate: float | None = None) -> list[str]:
+    notes = [*choice.notes, *choice.rate_notes(rate)]
+    for note in notes:
         print(f"evalr: {note}", file=sys.stderr)
+    return notes
 
 
 def _say_counting() -> None:

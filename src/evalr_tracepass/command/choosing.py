@@ -49,21 +49,26 @@ class Choice:
     reflexes: Mapping[str, Reflex]
     notes: tuple[str, ...] = ()
 
-    @property
-    def prices(self) -> dict[str, float]:
-        """US dollars for one prediction of each classifier that says what it costs."""
-        found = {name: price(each) for name, each in self.reflexes.items()}
-        return {name: each for name, each in found.items() if each is not None}
+    def prices(self, rate: float | None) -> dict[str, float]:
+        """US dollars for one prediction of each model whose price is known: `rate` is that of what a service reads."""
+        known = {each.model: price(self.reflexes.get(each.model)) for each in self.signals}
+        found = {model: rate if said is None else said for model, said in known.items()}
+        return {model: each for model, each in found.items() if each is not None}
 
-    def priced(self, rate: float | None) -> dict[str, float]:
-        """The same, with a price for those that do not say one."""
-        return self.prices if rate is None else {**dict.fromkeys(self.reflexes, rate), **self.prices}
+    def rate_notes(self, rate: float | None) -> list[str]:
+        """What to say of a rate that prices nothing."""
+        if rate is None or rate in self.prices(rate).values():
+            return []
+        return ["--rate is the price of what a service reads: what runs here says itself what it costs"]
 
 
-def price(reflex: Reflex) -> float | None:
-    """US dollars for one prediction; nothing for rules that run here, and None where the classifier does not say."""
+def price(reflex: Reflex | None) -> float | None:
+    """US dollars for one prediction, as its classifier says: rules, and what was trained here, say that it is nothing.
+
+    None where it does not say: a service has a price of its own, and so has the model that a judge asks.
+    """
     said: float | None = getattr(reflex, "cost_per_text", None)
-    return 0.0 if said is None and getattr(reflex, "kind", None) == "heuristic" else said
+    return said
 
 
 @dataclass(frozen=True)

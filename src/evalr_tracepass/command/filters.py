@@ -18,6 +18,7 @@ from evalr_tracepass.scopes import filters_of
 WHERE_RULE = (
     "write --where as a text that some turn holds, as user=ID, as errors, or as since=TIME, until=TIME or last=24h"
 )
+KNOWN_NAMES = "user, since, until, last and search"
 
 ERRORS = frozenset({"errors", "errors only", "errors-only", "errors=true"})
 
@@ -51,7 +52,8 @@ MEANT = {
 }
 """Other words that people use for the same, without their signs between letters."""
 
-_NAME = re.compile(r"[a-z][a-z _-]{0,15}", re.IGNORECASE)
+_NAME = re.compile(r"[a-z][a-z _-]{0,15}|[\w.-]+", re.IGNORECASE)
+"""What may be meant as a name: a word, or a few such as "end user"."""
 
 
 def read_filters(
@@ -97,13 +99,14 @@ def _read(text: str) -> tuple[str, Any]:
     if name not in READ:
         plain = re.sub("[ _-]", "", name)
         close = [MEANT[plain]] if plain in MEANT else get_close_matches(name, READ, n=1, cutoff=0.7)
-        if close:
-            meant = close[0] if close[0] == "errors" else f"{close[0]}={value}"
-            raise InputError(
-                f"--where {safe_text(text)!r}: did you mean {safe_text(meant)!r}? For a text that holds a =, write "
-                f"{safe_text(f'search={text}')!r}"
-            )
-        return "search", text
+        if " " in name and not close:
+            return "search", text  # a phrase
+        meant = close[0] if close == ["errors"] else f"{close[0]}={value}" if close else ""
+        asked = f"did you mean {safe_text(meant)!r}? " if meant else ""
+        raise InputError(
+            f"--where {safe_text(text)!r}: {asked}Before a = there may be {KNOWN_NAMES}; for a text that holds a =, "
+            f"write {safe_text(f'search={text}')!r}"
+        )
     try:
         return name, READ[name](value if name in ("search", "user") else value.strip())
     except InputError as error:

@@ -61,7 +61,10 @@ Url = Annotated[
     str | None,
     typer.Option("--url", metavar="URL", help="The service's. Its key is in MORPH_API_KEY. [default: MORPH_BASE_URL]"),
 ]
-Rate = Annotated[float | None, typer.Option(metavar="USD", min=0, help="The price of one prediction.")]
+Rate = Annotated[
+    float | None,
+    typer.Option(metavar="USD", min=0, help="What a service, or a judge's model, asks for one prediction."),
+]
 Budget = Annotated[float | None, typer.Option(metavar="USD", help="Do not begin what would cost more.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before it costs anything.")]
 OnlyNew = Annotated[bool, typer.Option("--only-new", help="Only what no pass in the store has read.")]
@@ -112,6 +115,24 @@ class Which:
         typer.Option(metavar="SHARE", help="A random part of the conversations: 10%, or 10%:7 for the seed 7."),
     ] = None
     now: Now = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paid:
+    """Where a service is, what it asks, and how much it may come to."""
+
+    url: Url = None
+    rate: Rate = None
+    budget: Budget = None
+    yes: Yes = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Begun:
+    """How a pass goes on that was begun before."""
+
+    by: BegunBy = None
+    url: Url = None
 
 
 @dataclass(frozen=True, kw_only=True)

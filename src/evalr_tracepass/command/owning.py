@@ -86,7 +86,8 @@ def changed_signal(known: SignalFile, name: str, parts: SignalParts) -> SignalFi
         made = Signal.model_validate({**shared, **given, "created": created, "updated": now})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise InputError(f"signal {safe_text(name)!r}: {safe_text(first['msg'], longest=300)}") from None
+        of = "".join(f"{safe_text(str(each))}: " for each in first["loc"])
+        raise InputError(f"signal {safe_text(name)!r}: {of}{safe_text(first['msg'], longest=300)}") from None
     plan([made], reflexes=heuristics())  # which refuses labels that a rule does not have
     if not made.fires_on:
         raise InputError(f"signal {safe_text(name)!r} fires on nothing: name a label with --fires-on")
@@ -98,9 +99,12 @@ def _threshold(text: str) -> tuple[str, float]:
     try:
         if not (equals and label):
             raise ValueError
-        return label, float(score)
+        found = float(score)
     except ValueError:
         raise InputError(f"--threshold {safe_text(text)!r}: write LABEL=SCORE, as in frustrated=0.7") from None
+    if not 0 <= found <= 1:
+        raise InputError(f"--threshold {safe_text(text)!r}: a score is from 0 to 1, as in {safe_text(label)}=0.7")
+    return label, found
 
 
 def changed_preset(known: SignalFile, name: str, signals: Sequence[str], *, monitor: bool | None) -> SignalFile:

@@ -118,7 +118,7 @@ def hosted_by(by: str, url: str | None, account: Account) -> Callable[[Signal], 
 
 
 def check_key(by: str, account: Account) -> None:
-    """See that a service's key is there, before a pass is begun for it.
+    """See that a service's key is there, before anything is counted, asked or begun for it.
 
     Raises:
         InputError: it is not.
@@ -210,7 +210,7 @@ def left_of(
     made: Plan,
     source: Source,
     found: PlanEstimate,
-    rate: float | Mapping[str, float] | None,
+    prices: Mapping[str, float],
     *,
     caps: Caps | None = None,
 ) -> PlanEstimate:
@@ -227,11 +227,17 @@ def left_of(
         if row.error is None:
             inputs += 1
             predictions.update(row.models)
-    prices = rate if isinstance(rate, Mapping) else dict.fromkeys(predictions, rate)
     costs = [None if (price := prices.get(model)) is None else price * n for model, n in predictions.items()]
     known = [cost for cost in costs if cost is not None]
     cost = sum(known) if len(known) == len(costs) else None
     return found.model_copy(update={"inputs": inputs, "predictions": predictions.total(), "cost": cost})
+
+
+def sent_of(
+    made: Plan, source: Source, found: PlanEstimate, prices: Mapping[str, float], caps: Caps | None
+) -> PlanEstimate:
+    """What is sent of an estimate: all of it, or as much as caps let through."""
+    return found if caps is None else left_of(None, made, source, found, prices, caps=caps)
 
 
 def passes_of(kept: Kept, transport: Transport, *, total: int = 0, **options: Any) -> tuple[Passes, Shown]:
@@ -281,7 +287,7 @@ def monitored(
     webhooks: Sequence[str],
     now: datetime | None,
     by: str = LOCAL,
-    rate: float | Mapping[str, float] | None = None,
+    prices: Mapping[str, float],
     budget: float | None = None,
     yes: bool = False,
 ) -> tuple[list[str], dict[str, Any]]:
@@ -297,7 +303,7 @@ def monitored(
         nonlocal stopped
         if yes and budget is None:
             return True
-        ahead = left_of(kept, made, source, made.estimate(source), rate, caps=transport.caps)
+        ahead = left_of(kept, made, source, made.estimate(source), prices, caps=transport.caps)
         stopped = not allowed(ahead, by=by, budget=budget, yes=yes)
         return not stopped
 

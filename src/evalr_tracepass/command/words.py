@@ -10,7 +10,7 @@ from evalr_tracepass.catalogue import Available
 from evalr_tracepass.planning import Plan
 from evalr_tracepass.records import PlanEstimate, Row
 from evalr_tracepass.signal_files import Preset
-from evalr_tracepass.transports.transport import Caps
+from evalr_tracepass.transports.transport import Transport
 
 BOLD, DIM, RED, GREEN, RESET = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
 
@@ -57,18 +57,19 @@ def counted_lines(found: PlanEstimate) -> list[str]:
     return [count_words(found.inputs, "trace input"), count_words(found.predictions, "prediction")]
 
 
-def estimate_lines(made: Plan, found: PlanEstimate, *, caps: Caps | None = None) -> Iterator[str]:
+def estimate_lines(made: Plan, found: PlanEstimate, transport: Transport) -> Iterator[str]:
     """What a plan comes to: the seed's lines, then each transform, then what is left out.
 
-    With caps it is a look that sends no more than these, and says so.
+    How it is sent is said where it is: in batches, or as a look that sends no more than its caps.
     """
     yield from counted_lines(found)
+    caps = transport.caps
     if caps is not None:
         yield (
             f"Live preview: at most {count_words(caps.conversations, 'conversation')}, {caps.inputs:,} inputs of each "
             f"transform, {count_words(caps.predictions, 'prediction')}"
         )
-    else:
+    elif transport.durable:
         yield "Batch mode" if found.batches <= 1 else f"Batch mode, {count_words(found.batches, 'batch')}"
     yield cost_words(found)
     yield ""
