@@ -125,6 +125,8 @@ def _file_of(engine: Engine) -> tuple[int, int] | None:
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _: Any) -> None:
+    # Of a new file: a row of results is long, and with its indexes few would fit a page of the usual size.
+    connection.execute("PRAGMA page_size = 8192")
     connection.execute("PRAGMA journal_mode = WAL")
     # What was acknowledged must be there after a power cut, too: a batch may have been paid for.
     connection.execute("PRAGMA synchronous = FULL")
