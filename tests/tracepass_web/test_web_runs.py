@@ -62,12 +62,11 @@ def test_the_panel_has_the_scopes_the_signals_and_the_estimate_of_the_seed(site)
         "Built-in signals",
         "Custom signals",
         "Each signal runs on the input shape it was trained for.",
-        "Batch mode",
         "Estimated cost: under $0.01",
         "Inputs are transformed trace snippets. Predictions are inputs multiplied by selected models.",
     ):
         assert text in said, text
-    assert re.search(r"\d+ trace inputs \d+ predictions", said)
+    assert re.search(r"\d+ trace inputs \d+ predictions Estimated cost", said), "what is read here is sent nowhere"
     assert re.search("Jailbreak User chat unavailable", said)
     assert re.search("Stuck-in-a-loop Agent chat unavailable", said)
     assert "Negative tone User chat" in said

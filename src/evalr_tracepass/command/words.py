@@ -25,7 +25,7 @@ NO_PASSES = (
 
 
 def chip(label: str, score: float, *, color: bool, fired: bool = True) -> str:
-    """`[frustrated 97%]`, as the seed shows it; one that fired stands out."""
+    """`[frustrated 97%]`; one that fired stands out."""
     text = f"[{safe_text(label, longest=40)} {percent(score)}]"
     return f"{RED if fired else DIM}{text}{RESET}" if color else text
 
@@ -57,20 +57,25 @@ def counted_lines(found: PlanEstimate) -> list[str]:
     return [count_words(found.inputs, "trace input"), count_words(found.predictions, "prediction")]
 
 
-def estimate_lines(made: Plan, found: PlanEstimate, transport: Transport) -> Iterator[str]:
-    """What a plan comes to: the seed's lines, then each transform, then what is left out.
-
-    How it is sent is said where it is: in batches, or as a look that sends no more than its caps.
-    """
-    yield from counted_lines(found)
+def mode_words(transport: Transport, batches: int) -> str:
+    """How inputs are sent: in batches, or as a look that sends no more than its caps; "" where they are read here."""
     caps = transport.caps
     if caps is not None:
-        yield (
+        return (
             f"Live preview: at most {count_words(caps.conversations, 'conversation')}, {caps.inputs:,} inputs of each "
             f"transform, {count_words(caps.predictions, 'prediction')}"
         )
-    elif transport.durable:
-        yield "Batch mode" if found.batches <= 1 else f"Batch mode, {count_words(found.batches, 'batch')}"
+    if not transport.durable:
+        return ""
+    return "Batch mode" if batches <= 1 else f"Batch mode, {count_words(batches, 'batch')}"
+
+
+def estimate_lines(made: Plan, found: PlanEstimate, transport: Transport) -> Iterator[str]:
+    """What a plan comes to: inputs, predictions, how they are sent, the cost, each transform, and what is left out."""
+    yield from counted_lines(found)
+    mode = mode_words(transport, found.batches)
+    if mode:
+        yield mode
     yield cost_words(found)
     yield ""
     names = {group.transform.id: group.transform.name for group in made.groups}
@@ -159,7 +164,7 @@ def preset_lines(found: Iterable[Preset]) -> Iterator[str]:
 
 
 def complete_lines(flagged: int, labels: int, *, failed: int = 0, completed: int = 0) -> list[str]:
-    """How a pass ended, in the seed's words."""
+    """How a pass ended, and where to look at what it flagged."""
     ended = [f"{count_words(flagged, 'conversation')} flagged", f"{count_words(labels, 'selected label')}"]
     if failed:
         return ["Pass complete with failed rows", f"{completed:,} completed", f"{failed:,} failed", *ended]

@@ -7,10 +7,9 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, NamedTuple
 
 from evalr.errors import InputError
-from evalr.estimates.words import count_words
 from evalr.inputs import utc_now
 from evalr_tracepass.catalogue import HEURISTIC_SIGNALS, Available
-from evalr_tracepass.command.words import cost_words
+from evalr_tracepass.command.words import cost_words, mode_words
 from evalr_tracepass.planning import Plan, plan
 from evalr_tracepass.records import Filters, PlanEstimate, Row, Scope
 from evalr_tracepass.scopes import selected
@@ -270,7 +269,7 @@ def panel_values(
         "known": known_of(desk, entries),
         "counting": ahead is None,
         "cost": "" if ahead is None else cost_words(ahead.estimate),
-        "mode": _mode(desk, ahead),
+        "mode": mode_words(desk.transport, 0 if ahead is None else ahead.estimate.batches),
         "warnings": [f"{known[name].name}: {known[name].warning}" for name in sorted(read) if known[name].warning],
         "transforms": transform_choices(),
         "transform_names": {name: each.name for name, each in known.items()},
@@ -288,17 +287,6 @@ def panel_values(
         "back": address(f"/c/{ordered.convo}", []) if ordered.convo else ordered.asked.link("/"),
         "cancel": address("/run", ordered.fields()),
     }
-
-
-def _mode(desk: Desk, ahead: Ahead | None) -> str:
-    caps = desk.transport.caps
-    if caps is not None:
-        return (
-            f"Live preview: at most {count_words(caps.conversations, 'conversation')}, {caps.inputs:,} inputs of each "
-            f"transform, {count_words(caps.predictions, 'prediction')}"
-        )
-    batches = 0 if ahead is None else ahead.estimate.batches
-    return "Batch mode" if batches <= 1 else f"Batch mode, {count_words(batches, 'batch')}"
 
 
 def transform_choices() -> list[tuple[str, str]]:
