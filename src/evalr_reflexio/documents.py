@@ -49,13 +49,14 @@ _LISTS: Final[Mapping[str, str]] = {
     "interactions": INTERACTIONS,
 }
 _SIGNS: Final[Sequence[tuple[bytes, bytes]]] = (
-    (b'"sessions"', b'"requests"'),
-    (b'"requests"', b'"session_id"'),
-    (b'"agent_success_evaluation_results"', b""),
-    (b'"verdicts"', b'"reflexio_is_request_1"'),
-    (b'"results"', b'"learning_id"'),
-    (b'"session_outcomes"', b""),
-    (b'"interactions"', b'"interaction_id"'),
+    # A list, and what its first ones have; some lists are told by their name alone.
+    (b"sessions", b'"requests"'),
+    (b"requests", b'"session_id"'),
+    (b"agent_success_evaluation_results", b""),
+    (b"verdicts", b'"reflexio_is_request_1"'),
+    (b"results", b'"learning_id"'),
+    (b"session_outcomes", b""),
+    (b"interactions", b'"interaction_id"'),
 )
 _KEYS: Final[Mapping[str, str]] = {
     REQUESTS: "request_id",
@@ -75,10 +76,17 @@ _INDEXED: Final = {
 }
 
 
+_NAMES_OF_LISTS: Final = re.compile(rb'"(\w+)"\s*:\s*\[')
+"""Names of lists in JSON."""
+
+
 def looks_like_answers(head: bytes) -> bool:
     """Whether a file that begins so is an answer of Reflexio's HTTP API."""
     head = head.removeprefix(BYTE_ORDER_MARK).lstrip()
-    return head.startswith(b"{") and any(first in head and second in head for first, second in _SIGNS)
+    if not head.startswith(b"{"):
+        return False
+    lists = set(_NAMES_OF_LISTS.findall(head))
+    return any(name in lists and inside in head for name, inside in _SIGNS)
 
 
 @dataclass
@@ -154,7 +162,7 @@ def _fill(connection: sqlite3.Connection, files: Sequence[Path], answers: Answer
     connection.execute("COMMIT")
     connection.execute("BEGIN")
     if not found and not answers.refused:
-        raise LogError(f"{answers.database.path}: there are no records in it")
+        raise LogError(f"{answers.database.path}: there are no records in it, as answers of Reflexio's HTTP API")
 
 
 def _document(file: Path, answers: Answers) -> Any:

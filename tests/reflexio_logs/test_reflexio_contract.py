@@ -23,7 +23,7 @@ class TestVerdicts(ReaderContract):
 
     reader: ClassVar[Reader] = reader
     stands_alone = False
-    records_for_memory = 2_000
+    records_for_memory = 4_000
     cuts = 30
 
     def write(self, folder: Path, ids: Iterable[str]) -> Path:
@@ -52,7 +52,7 @@ class TestSessions(ReaderContract):
 
     reader: ClassVar[Reader] = reader
     stands_alone = False
-    records_for_memory = 2_000
+    records_for_memory = 4_000
     cuts = 30
 
     def write(self, folder: Path, ids: Iterable[str]) -> Path:
@@ -99,7 +99,7 @@ class TestAnswers(ReaderContract):
 
     reader: ClassVar[Reader] = reader
     stands_alone = False
-    records_for_memory = 1_000
+    records_for_memory = 2_000
     cuts = 30
     bytes_a_record = 4_000  # one file is read whole; a fetch writes many
 

@@ -20,7 +20,7 @@ from reflexio_writing import HERE, answer
 from evalr.errors import InputError, LogError, MissingExtraError
 from evalr.inputs import Exchange, Transcript
 from evalr.logs import Stored, read
-from evalr.reflexio import SessionRecord, TagArms, fetch, fetch_sync, impact, open_store
+from evalr.reflexio import SessionRecord, TagArms, fetch, fetch_sync, impact, open_store, reader
 from evalr.verdicts import Verdict
 
 SINCE, UNTIL = datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)
@@ -411,3 +411,17 @@ def test_without_httpx_fetching_says_what_to_install(tmp_path: Path, monkeypatch
     monkeypatch.setitem(sys.modules, "httpx", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'evalr\[reflexio\]'"):
         fetch_sync("https://localhost", tmp_path / "got", since=SINCE, until=UNTIL)
+
+
+@pytest.mark.parametrize(
+    ("document", "claimed"),
+    [
+        ({"success": True, "session_outcomes": []}, True),
+        ({"dev": {"session_outcomes": {"completed": 12}}}, False),
+        ({"agent_success_evaluation_results": {"of": 3}}, False),
+        (["session_outcomes"], False),
+    ],
+)
+def test_a_folder_is_taken_for_answers_where_it_has_their_lists(document: Any, claimed: bool, tmp_path: Path) -> None:
+    (tmp_path / "truth.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
+    assert (reader.claim(tmp_path, b"") > 0) == claimed
