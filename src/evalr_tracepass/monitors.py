@@ -43,7 +43,8 @@ async def monitor(
     Args:
         passes: where they are kept, and how their rows are read.
         signals: what to look for, the same ones on each run.
-        traces: the log, which may hold all that there is.
+        traces: the log, which may hold all that there is. Of an iterator, which can be read once, what comes before the
+            first conversation that has something new is held until then; what can be read twice is not.
         name: of the monitor: another name has a watermark of its own.
         filters: which conversations.
         settle: a conversation whose last turn is this long ago has ended.
@@ -51,8 +52,7 @@ async def monitor(
         agreed: asked of a plan that has something new to read, before its pass is begun; where it says no, nothing is.
 
     Returns:
-        The pass; None where nothing is new, as far as `traces` can be read twice to see it, where `agreed` says no, or
-        where another process has just begun one.
+        The pass; None where nothing is new, where `agreed` says no, or where another process has just begun one.
 
     Raises:
         InputError: a time is negative.
@@ -80,7 +80,8 @@ async def monitor(
         if state.watermark is not None and until is not None and until < state.watermark:
             until = state.watermark  # clocks that went back
         made = planned(state, until)
-        if not isinstance(traces, Iterator) and not await asyncio.to_thread(_has_new, passes, made, traces):
+        ahead, traces = _looked_ahead(traces)
+        if not await asyncio.to_thread(_has_new, passes, made, ahead):
             on = MonitorState(name, until, None, None)
             await asyncio.to_thread(store.move_monitor, account, state, on)
             return None
@@ -109,6 +110,25 @@ def monitor_sync(
     return run_sync(
         monitor(passes, signals, traces, name=name, filters=filters, settle=settle, overlap=overlap, agreed=agreed)
     )
+
+
+def _looked_ahead(traces: Iterable[Transcript]) -> tuple[Iterable[Transcript], Iterable[Transcript]]:
+    """Traces to look ahead in, and the same from their beginning, once that was done."""
+    if not isinstance(traces, Iterator):
+        return traces, traces
+    held: list[Transcript] = []
+
+    def ahead() -> Iterator[Transcript]:
+        for transcript in traces:
+            held.append(transcript)
+            yield transcript
+
+    def again() -> Iterator[Transcript]:
+        yield from held
+        held.clear()
+        yield from traces
+
+    return ahead(), again()
 
 
 def _has_new(passes: Passes, made: Plan, traces: Iterable[Transcript]) -> bool:

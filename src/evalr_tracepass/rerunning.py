@@ -15,36 +15,49 @@ _TOGETHER = 2_000
 
 def already_read(results: ResultStore, account: Account, convo_ids: Sequence[str]) -> set[str]:
     """Which of these conversations have results of any pass: what to tell before they are read again."""
-    return {each.convo_id for each in results.answered(account, [storable(each) for each in convo_ids])}
+    known = results.answered(account, [storable(each) for each in convo_ids])
+    return {each.convo_id for each in known if not each.too_long}
 
 
 def only_new(rows: Iterable[Row], results: ResultStore, account: Account) -> Iterator[Row]:
     """Rows as they are, each with those of its models that have not read it; none of a row that all have read.
 
     A row has been read by a model where a completed result has its id, its end user, the version of its transform and,
-    where both have one, the hash of its text: what has changed since is new.
+    where both have one, the hash of its text: what has changed since is new. What failed is new, too, unless it was too
+    long, as it would be again.
     """
     stream = map(storable_row, rows)  # as they are stored
     while together := list(islice(stream, _TOGETHER)):
         convo_ids = list(dict.fromkeys(row.item.convo_id for row in together))
-        known: dict[tuple[str, str, str, int, str], set[str]] = {}
+        known: dict[_What, set[str]] = {}
+        too_long: dict[_What, set[str]] = {}
         for each in results.answered(account, convo_ids):
             what = (each.user, each.convo_id, each.request_id, each.transform_version, each.model)
-            known.setdefault(what, set()).add(each.input_hash)
+            (too_long if each.too_long else known).setdefault(what, set()).add(each.input_hash)
         for row in together:
             item = row.item
-            left = tuple(
-                model
+            asked = [
+                (item.user, item.convo_id, item.request_id, item.transform_version, model)
                 for model in item.selected_models
-                if not _has(
-                    known.get((item.user, item.convo_id, item.request_id, item.transform_version, model)),
-                    item.input_hash,
-                )
+            ]
+            left = tuple(
+                what[-1]
+                for what in asked
+                if not (_has(known.get(what), item.input_hash) or _fails_again(too_long.get(what), row))
             )
             if left == item.selected_models:
                 yield row
             elif left:
                 yield row._replace(item=item._replace(selected_models=left))
+
+
+_What = tuple[str, str, str, int, str]
+"""Whose row, and which; the version of its transform, and the model."""
+
+
+def _fails_again(hashes: set[str] | None, row: Row) -> bool:
+    """Whether a row was too long before, and is the same text, or is too long still. One without a hash may fit now."""
+    return hashes is not None and (row.error is not None or row.item.input_hash in hashes)
 
 
 def _has(hashes: set[str] | None, input_hash: str) -> bool:

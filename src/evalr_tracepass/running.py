@@ -23,7 +23,7 @@ from evalr_tracepass.rerunning import only_new
 from evalr_tracepass.storable import storable_row
 from evalr_tracepass.stores.moments import clock
 from evalr_tracepass.stores.store import Batch, ItemStatus, PassStore, ResultStore
-from evalr_tracepass.taking_over import taken_over
+from evalr_tracepass.taking_over import is_taken_over, taken_over
 from evalr_tracepass.transports.transport import BatchState, Caps, Connection, Transport
 
 OVER_THE_CAPS = "row beyond what a preview sends"
@@ -370,12 +370,11 @@ class Run:
         )
 
     async def _end(self) -> None:
-        if self.found.rerun == "new" and self.found.answered:
+        if self._takes_over:
             await self._call(self._take_over)
         counts = await self._call(self._store.counts, self.found.id)
-        totals = await self._call(self._results.totals, self.found.id)
         ended = self.found._replace(
-            status="partial_failure" if totals.failed else "complete",
+            status="partial_failure" if await self._call(self._has_failed) else "complete",
             completed_inputs=counts["completed"],
             failed_inputs=counts["failed"],
             completed_at=clock(self._now),
@@ -383,6 +382,19 @@ class Run:
         # Listed first: a crash in between lists it again.
         await self._call(self._results.finish, ended)
         await self._save(**ended._asdict())
+
+    def _has_failed(self, account: Account) -> bool:
+        """Whether anything failed in the pass itself: what was too long for an earlier one is no failure of this."""
+        failed = self._results.totals(account, self.found.id).failed
+        if not failed or not self._takes_over:
+            return bool(failed)
+        # To their end: a store reads as long as they are asked for.
+        records = self._results.results(account, passes=self.found.id, failed=True)
+        return sum(not is_taken_over(each, self.found) for each in records) > 0
+
+    @property
+    def _takes_over(self) -> bool:
+        return self.found.rerun == "new" and self.found.answered > 0
 
     def _take_over(self, account: Account) -> None:
         earlier = list(taken_over(self._results, account, self.found, self._plan))

@@ -19,7 +19,17 @@ from evalr.errors import StoreError
 from evalr.inputs import Now
 from evalr.testing.checks import expect
 from evalr.testing.readers import HOSTILE
-from evalr_tracepass.records import Account, Filters, Item, Pass, PlanEstimate, Result, Scope, TransformEstimate
+from evalr_tracepass.records import (
+    INPUT_TOO_LONG,
+    Account,
+    Filters,
+    Item,
+    Pass,
+    PlanEstimate,
+    Result,
+    Scope,
+    TransformEstimate,
+)
 from evalr_tracepass.signal_files import Preset
 from evalr_tracepass.signals import Signal
 from evalr_tracepass.stores.store import AlreadyRead, Batch, Chip, MonitorState, PassStore, ResultStore, Totals
@@ -366,13 +376,22 @@ class ResultStoreContract(_Contract):
             expect(store.totals(MINE, "run-1").conversations == 2, "one was lost")
 
     def test_it_knows_what_was_answered(self, tmp_path: Path) -> None:
-        """By any pass, completed or not; a failure is no answer."""
+        """By any pass, completed or not; a failure is no answer, unless the text was too long."""
         with self._opened(tmp_path) as store:
-            store.write(MINE, [_result(0), _failed(1), _fired(2, run_id="run-2")])
+            too_long = _failed(3)._replace(error_type=INPUT_TOO_LONG)
+            store.write(MINE, [_result(0), _failed(1), _fired(2, run_id="run-2"), too_long])
             found = store.answered(MINE, ["convo-0", "convo-1", "convo-2", "convo-3"])
             wanted = {
-                AlreadyRead("end-user", f"convo-{number}", f"user_turn:convo-{number}:event::t:0", 7, "model", "a1b2")
-                for number in (0, 2)
+                AlreadyRead(
+                    "end-user",
+                    f"convo-{number}",
+                    f"user_turn:convo-{number}:event::t:0",
+                    7,
+                    "model",
+                    "a1b2",
+                    too_long=number == 3,
+                )
+                for number in (0, 2, 3)
             }
             expect(found == wanted, f"{found}")
             expect(store.answered(MINE, []) == set(), "of none")

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 
 from evalr_tracepass.planning import Plan
-from evalr_tracepass.records import Account, LabelScore, Pass, Prediction, Result
+from evalr_tracepass.records import INPUT_TOO_LONG, Account, LabelScore, Pass, Prediction, Result
 from evalr_tracepass.signals import Signal, reading
 from evalr_tracepass.stores.store import ALL, ResultStore
 
@@ -21,7 +21,9 @@ NO_BATCH = ""
 
 
 def taken_over(results: ResultStore, account: Account, found: Pass, made: Plan) -> Iterator[Result]:
-    """What completed passes read of the conversations of a pass, and the pass was spared, as results of its own.
+    """What earlier passes read of the conversations of a pass, and the pass was spared, as results of its own.
+
+    That is what they answered, and what was too long for them, which is missing from the conversation now as then.
 
     Each keeps the time at which it was read, and has no batch; what it means is worked out anew by the signal of this
     pass, whose thresholds may be others.
@@ -43,12 +45,13 @@ def taken_over(results: ResultStore, account: Account, found: Pass, made: Plan) 
         }
         for convo_id in sorted(spared):
             latest: dict[tuple[str, str, str], Result] = {}
-            for each in results.results(account, passes=ALL, convo_id=convo_id, failed=False):
+            for each in results.results(account, passes=ALL, convo_id=convo_id):
                 what = each.request_id, each.reflex_model
                 mine = read.get((convo_id, each.user))
                 if (
                     mine is None
                     or what in mine
+                    or (each.status == "failed" and each.error_type != INPUT_TOO_LONG)
                     or (each.transform_id, each.reflex_model) not in made.signal_by
                     or versions[each.transform_id] != each.transform_version
                 ):
@@ -58,6 +61,11 @@ def taken_over(results: ResultStore, account: Account, found: Pass, made: Plan) 
                     latest[each.user, *what] = each
             for each in latest.values():
                 yield _as_of(each, found, made.signal_by[each.transform_id, each.reflex_model])
+
+
+def is_taken_over(record: Result, found: Pass) -> bool:
+    """Whether a result of a pass is of an earlier one: its own have a batch, or failed before they were sent."""
+    return not record.batch_id and (record.status == "completed" or record.created_at < found.created_at)
 
 
 def _as_of(record: Result, found: Pass, signal: Signal) -> Result:

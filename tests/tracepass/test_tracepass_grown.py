@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -12,17 +12,21 @@ from typing import Any
 import pytest
 from reflex_service import START, FakeReflex, a_signal, talk
 
-from evalr.errors import InputError
+from evalr.errors import InputError, MixedVersionsError
 from evalr.inputs import Transcript
 from evalr.tracepass import (
     Account,
     Alert,
     BatchTransport,
+    LabelScore,
+    LocalTransport,
     Pass,
     Passes,
     Plan,
+    Prediction,
     Result,
     Signal,
+    SignalRates,
     clickhouse_results,
     fired_conversations,
     fired_results,
@@ -30,6 +34,7 @@ from evalr.tracepass import (
     latest_records,
     monitor_sync,
     open_store,
+    pass_rates,
     plan,
 )
 
@@ -98,6 +103,40 @@ def test_b9_what_was_taken_over_is_no_second_reading(kept: Any) -> None:
     assert flips(every)["m1.user_message"].n == 6
     taken = [each for each in every if not each.batch_id]
     assert {each.created_at for each in taken} == {each.created_at for each in results.results(ME, passes=first.id)}
+
+
+class Upgraded:
+    """A classifier that says `bad` of everything, in one version or another."""
+
+    name = "m1"
+    labels = ("good", "bad")
+
+    def __init__(self, version: str) -> None:
+        self.version = version
+
+    def predict(self, texts: Sequence[str], /) -> list[Prediction]:
+        return [Prediction("m1", "single_label", (LabelScore("bad", 0.9, True),)) for _ in texts]
+
+
+def test_b9_what_an_older_version_read_is_kept_and_pooled_with_nothing(kept: Any) -> None:
+    store, results = kept
+
+    def read_by(version: str, turns: int, rerun: Any) -> Pass:
+        passes = Passes(ME, store, LocalTransport({"m1": Upgraded(version)}), results)
+        return passes.run_sync(plan([a_signal("m1")]), grown(turns), rerun=rerun)
+
+    def rates(found: Pass) -> list[SignalRates]:
+        return pass_rates(latest_records(results.results(ME, passes=found.id)), found)
+
+    read_by("1", 2, "all")
+    mixed = read_by("2", 4, "new")
+    # Only new is what nobody has read, whoever did: an upgrade is no reason to pay for all of it again.
+    assert (mixed.total_predictions, mixed.answered) == (3, 3)
+    assert sorted(each.model_version for each in results.results(ME)) == ["1", "1", "1", "2", "2", "2"]
+    with pytest.raises(MixedVersionsError, match=r"m1-1:.*m1-2:"):
+        rates(mixed)
+    (pure,) = rates(read_by("2", 4, "all"))
+    assert pure.turns.counts["hits"] == 6
 
 
 def test_b19_what_was_taken_over_is_not_told_again(kept: Any) -> None:

@@ -102,6 +102,8 @@ def test_M3_what_is_pending_or_was_not_retained_widens_the_bounds() -> None:
     assert (found.coverage.planned, found.coverage.completed, found.coverage.pending) == (5, 4, 1)
     assert found.coverage.share == 4 / 7
     assert found.turns.bounds == (1 / 7, 4 / 7)
+    assert found.turns.left_out == found.conversations.left_out
+    assert "left out: 1 pending, 2 content not retained" in str(found).splitlines()[2]
     # Three texts: each a conversation of its own, or the one that makes the clean conversation a flagged one.
     assert found.conversations.value == 0.5
     assert found.conversations.bounds == (1 / 5, 1.0)

@@ -13,11 +13,23 @@ from reflex_service import START, FakeReflex, a_signal, no_sleep, talk
 
 from evalr.errors import InputError, TransportError
 from evalr.inputs import Transcript, Turn
-from evalr.tracepass import Account, BatchTransport, Filters, Pass, Passes, monitor, monitor_sync, transform
+from evalr.tracepass import (
+    Account,
+    BatchTransport,
+    Filters,
+    Pass,
+    Passes,
+    latest_records,
+    monitor,
+    monitor_sync,
+    pass_rates,
+    transform,
+)
 
 ME = Account("ann")
 KEY = b"0123456789abcdef"
 HOUR = timedelta(hours=1)
+MESSAGE = transform("user_message")
 SIGNALS = [a_signal("m1"), a_signal("whole", "full_conversation")]
 
 
@@ -57,8 +69,54 @@ def test_b19_only_what_has_ended_since_the_last_run_is_read(store: Any) -> None:
     assert {each.convo_id for each in store.results(ME, passes=second.id)} == {"fresh"}
     assert set(fake.billed.values()) == {1}
     assert monitor_sync(at(store, fake, START + 7 * HOUR), SIGNALS, [old, fresh]) is None
-    third = run(store, fake, START + 8 * HOUR, iter([old, fresh]))  # read once, so that nobody can look ahead
-    assert third.total_predictions == 0
+
+
+def test_b19_traces_that_can_be_read_once_are_looked_ahead_in_all_the_same(store: Any) -> None:
+    fake = FakeReflex()
+    old = [session(f"old {n}", START, START + HOUR) for n in range(3)]
+    fresh = session("fresh", START + 4 * HOUR, START + 5 * HOUR)
+    log = [*old, fresh, session("to come", START + 8 * HOUR, START + 9 * HOUR)]
+    run(store, fake, START + 3 * HOUR, iter(log))
+    second = run(store, fake, START + 6 * HOUR, iter(log))
+    assert {each.convo_id for each in store.results(ME, passes=second.id)} == {"fresh"}
+    # The account is that of the whole log, as it is where the log can be read twice.
+    assert (second.estimate.conversations, second.estimate.left_out) == (4, {"may still go on": 1})
+    assert monitor_sync(at(store, fake, START + 7 * HOUR), SIGNALS, iter(log)) is None
+    assert len(store.passes(ME)) == 2
+    assert store.monitor(ME, "monitor").watermark == START + 6.5 * HOUR
+
+
+@pytest.mark.parametrize("by", ["the transform", "the service"])
+@pytest.mark.parametrize("key", [KEY, None])
+def test_b19_what_is_too_long_fails_once(store: Any, by: str, key: bytes | None) -> None:
+    fake = FakeReflex(fail_row=lambda text: "long" in text)
+    short = MESSAGE.model_copy(update={"max_tokens": 16, "may_cut": False})
+    strict = a_signal("m1", transform=short if by == "the transform" else MESSAGE)
+    long, fine = "a long text " * (6 if by == "the transform" else 1), "fine"
+
+    def log(*texts: str) -> list[Transcript]:
+        turns = [
+            Turn(role="person", text=text, id=f"e{n}", at=START + n * timedelta(minutes=1))
+            for n, text in enumerate(texts)
+        ]
+        return [Transcript(id="c", user="u", request="", turns=turns)]
+
+    def watched(hours: int, *texts: str) -> Pass | None:
+        return monitor_sync(at(store, fake, START + hours * HOUR, hash_key=key), [strict], log(*texts))
+
+    first = watched(2, fine, long)
+    assert first is not None
+    assert (first.status, first.failed_inputs) == ("partial_failure", 1)
+    assert watched(3, fine, long) is None
+    # What the conversation lacks it still lacks when it has gone on; this pass has failed at nothing.
+    third = watched(4, fine, long, "and on")
+    assert third is not None
+    assert (third.status, third.total_inputs, third.answered, third.failed_inputs) == ("complete", 1, 2, 0)
+    (rates,) = pass_rates(latest_records(store.results(ME, passes=third.id)), third)
+    assert (rates.coverage.completed, rates.coverage.failed, rates.coverage.pending) == (2, 1, 0)
+    assert at(store, fake, START + 4 * HOUR, hash_key=key).retry_sync(third.id, log(fine, long, "and on")) == third
+    # One that fits now is another text, as far as there is a hash to tell.
+    assert (watched(5, fine, "short", "and on") is None) is (key is None)
 
 
 def test_b19_a_long_session_is_scored_exactly_once_with_all_its_turns(store: Any) -> None:

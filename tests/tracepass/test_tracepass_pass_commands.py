@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import chdir, redirect_stdout
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from tracepass_command import conversation, parsed, ran, write_lines
 
 from evalr.cli import main
 from evalr.tracepass import read_records
+from evalr_tracepass.heuristics import HEURISTICS
 
 NEGATIVE = ["--signal", "heuristic-negative-tone"]
 FRUSTRATED = ["--signal", "user-frustration", "--by", "batch"]
@@ -214,6 +216,26 @@ def test_B20_a_key_that_is_missing_is_told_before_anything_else(
     assert not (folder / "tracepass.db").exists()
     # What it comes to can be known without one.
     assert ran(folder, "estimate", "traces.jsonl", *FRUSTRATED)[0] == 0
+
+
+def test_B9_rates_of_several_versions_say_which_and_the_way_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = [*NEGATIVE, "--signal", "heuristic-no-answer"]
+    ran(folder, "run", "traces.jsonl", *both)
+    older = HEURISTICS["heuristic-negative-tone"]
+    monkeypatch.setitem(HEURISTICS, older.name, replace(older, version="99"))
+    line = conversation("calm", f"Where is my order? {SECRET}", "It left today.", "Thanks a lot.")
+    (folder / "traces.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    ran(folder, "run", "traces.jsonl", *both, "--only-new")
+    lines = ran(folder, "results", "--rates")[1].splitlines()
+    assert lines[0].startswith("No answer (")
+    said = f"no rate, since several versions of its classifier read: {older.version} (1 text), 99 (1 text)"
+    assert f"heuristic-negative-tone: {said}" in lines
+    assert "  one reads all: evalr tracepass run LOG --signal heuristic-negative-tone --rerun-all" in lines
+    assert parsed(folder, "results", "--rates")["mixed_versions"] == {
+        "heuristic-negative-tone": {older.version: 1, "99": 1}
+    }
+    ran(folder, "run", "traces.jsonl", *both, "--rerun-all")
+    assert "no rate" not in ran(folder, "results", "--rates")[1]
 
 
 # A service ------------------------------------------------------------------------------------------------------------

@@ -201,7 +201,7 @@ def _known(kept: Kept, made: Plan, source: Source) -> tuple[int, int]:
     while together := list(islice(kept_in, TOGETHER)):
         conversations += len(together)
         read = kept.results.answered(kept.account, together)
-        known += len({each.convo_id for each in read if each.model in models})
+        known += len({each.convo_id for each in read if each.model in models and not each.too_long})
     return known, conversations
 
 

@@ -18,6 +18,7 @@ from evalr_tracepass.record_rows import to_row
 from evalr_tracepass.records import Pass, Result
 from evalr_tracepass.running import OVER_THE_CAPS
 from evalr_tracepass.stores.store import Batch, Conversation, Totals
+from evalr_tracepass.taking_over import is_taken_over
 
 SHOWN = 50
 """Conversations of one list."""
@@ -134,22 +135,7 @@ def asked_results(
     if not kept.store.passes(kept.account, limit=1):
         return list(NO_PASSES), {"results": []}
     if rates:
-        found = kept.get_pass(name)
-        own = latest_records(kept.results_of(found.id))
-        parts = pass_rates(own, found)
-        chosen = [each for each in parts if not signals or each.signal.signal_id in signals]
-        lines = [line for each in chosen for line in str(each).splitlines()]
-        elsewhere = found.answered - sum(not each.batch_id and each.status == "completed" for each in own)
-        if elsewhere > 0:
-            spared, at = count_words(elsewhere, "prediction"), options_of(kept.place)
-            lines += [
-                f"This pass read only what was new: {spared} of earlier passes count as pending.",
-                f"Of all of them: evalr tracepass export passes.jsonl{at}, then evalr report passes.jsonl",
-            ]
-        return lines, {
-            "pass": found.id,
-            "rates": [each.to_dict() for each in chosen],
-        }
+        return _asked_rates(kept, kept.get_pass(name), signals)
     if failed or convos:
         options: dict[str, Any] = {"failed": True} if failed else {} if clean else {"fired": True}
         records = [
@@ -177,6 +163,39 @@ def asked_results(
     if not unique and _is_elsewhere(kept, kept.get_pass("latest" if name == "all" else name)):
         lines.append(ELSEWHERE)
     return lines, {"conversations": [_plain(each) for each in unique]}
+
+
+def _asked_rates(kept: Kept, found: Pass, signals: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+    """How often signals fired, all of a pass or those named; what several versions of one have read has no rate."""
+    own = latest_records(kept.results_of(found.id))
+    versions: dict[str, Counter[str]] = {}
+    for each in own:
+        if each.status == "completed" and (not signals or each.signal_id in signals):
+            versions.setdefault(each.signal_id, Counter())[each.model_version] += 1
+    mixed = {name: dict(sorted(of.items())) for name, of in versions.items() if len(of) > 1}
+    rated = tuple(
+        each
+        for each in found.selected_signals
+        if each["signal_id"] not in mixed and (not signals or each["signal_id"] in signals)
+    )
+    parts = pass_rates(own, found._replace(selected_signals=rated))
+    lines = [line for each in parts for line in str(each).splitlines()]
+    at = options_of(kept.place)
+    for name, of in mixed.items():
+        read = ", ".join(f"{safe_text(version or '?')} ({count_words(n, 'text')})" for version, n in of.items())
+        lines += [
+            f"{safe_text(name)}: no rate, since several versions of its classifier read: {read}",
+            f"  one reads all: evalr tracepass run LOG --signal {shlex.quote(safe_text(name))} --rerun-all{at}",
+        ]
+    elsewhere = found.answered - sum(is_taken_over(each, found) for each in own)
+    if elsewhere > 0:
+        spared = count_words(elsewhere, "prediction")
+        lines += [
+            f"This pass read only what was new: {spared} of earlier passes count as pending.",
+            f"Of all of them: evalr tracepass export passes.jsonl{at}, then evalr report passes.jsonl",
+        ]
+    fields = {"pass": found.id, "rates": [each.to_dict() for each in parts], "mixed_versions": mixed}
+    return lines, fields
 
 
 def _nothing_of(kept: Kept, name: str, convos: Sequence[str], signals: Sequence[str], *, clean: bool) -> str:

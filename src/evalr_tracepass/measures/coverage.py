@@ -187,6 +187,10 @@ def pass_rates(records: Iterable[Result], of: Pass, *, level: float = 0.95) -> l
         records: its own, one of a signal for each text; see `latest_records`.
         of: the pass.
         level: of the intervals, clustered by user where users are known.
+
+    Raises:
+        MixedVersionsError: several versions of a signal's classifier read, as in a pass of only what was new since it
+            changed. A pass that reads all again has one; `fired_conversations.by(..., mix_versions=True)` pools them.
     """
     found = list(records)
     rates = []
@@ -199,7 +203,7 @@ def pass_rates(records: Iterable[Result], of: Pass, *, level: float = 0.95) -> l
             SignalRates(
                 signal=signal,
                 conversations=_with_unread(_own(fired_conversations.estimate(results, level=level)), part),
-                turns=fired_turns.estimate([*results, *_unread(part)], level=level),
+                turns=_named(fired_turns.estimate([*results, *_unread(part)], level=level), part),
                 coverage=part,
                 chosen=of.scope.chosen,
                 precision=signal.precision_with(versions.pop()) if len(versions) == 1 else None,
@@ -216,8 +220,19 @@ def _own(estimate: Estimate) -> Estimate:
 
 def _unread(part: Coverage) -> list[Outcome[Fired]]:
     """One result without a verdict for each text that was not read, and about which no record says anything."""
-    reasons = [PENDING] * part.pending + [NOT_RETAINED] * part.not_retained
+    reasons = [reason for reason, count in _missing(part).items() for _ in range(count)]
     return [Skip(reason, part.signal, about=About(KIND, id=f"unread {place}")) for place, reason in enumerate(reasons)]
+
+
+def _named(estimate: Estimate, part: Coverage) -> Estimate:
+    """A share of texts whose unread ones are left out under why they are, and not all of them as skipped."""
+    others = {reason: count for reason, count in estimate.left_out.items() if reason != Skip.status}
+    return replace(estimate, left_out=others | _missing(part))
+
+
+def _missing(part: Coverage) -> dict[str, int]:
+    """The texts of which no record says anything, by reason."""
+    return {name: count for name, count in ((PENDING, part.pending), (NOT_RETAINED, part.not_retained)) if count}
 
 
 def _with_unread(estimate: Estimate, part: Coverage) -> Estimate:
@@ -225,11 +240,11 @@ def _with_unread(estimate: Estimate, part: Coverage) -> Estimate:
 
     Which conversations those are nobody knows: they may make clean ones flagged, or be conversations of their own.
     """
-    unread = part.pending + part.not_retained
-    if not unread:
+    missing = _missing(part)
+    if not missing:
         return estimate
-    names = {PENDING: part.pending, NOT_RETAINED: part.not_retained}
-    left_out = {**estimate.left_out, **{name: count for name, count in names.items() if count}}
+    unread = sum(missing.values())
+    left_out = {**estimate.left_out, **missing}
     if estimate.bounds is None:
         return replace(estimate, left_out=left_out)
     low, high = estimate.bounds

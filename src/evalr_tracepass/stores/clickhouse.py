@@ -11,7 +11,7 @@ from typing import Any
 
 from evalr.errors import StoreError
 from evalr.inputs import Now, resolve_now
-from evalr_tracepass.records import Account, Pass, Result
+from evalr_tracepass.records import INPUT_TOO_LONG, Account, Pass, Result
 from evalr_tracepass.stores.clickhouse_ddl import PASSES, RESULTS, clickhouse_ddl
 from evalr_tracepass.stores.moments import from_ms, to_ms
 from evalr_tracepass.stores.store import (
@@ -182,15 +182,19 @@ class ClickHouseResults:
         return Totals(*map(int, self._rows(query, values)[0]))
 
     def answered(self, account: Account, convo_ids: Sequence[str]) -> set[AlreadyRead]:
-        """What has been read of these conversations, by any pass, and did not fail."""
+        """What need not be read again of these conversations: by any pass, what did not fail, or was too long."""
         scope, values = self._scope(account)
-        values["convo_ids"] = list(convo_ids)
+        values |= {"convo_ids": list(convo_ids), "too_long": INPUT_TOO_LONG}
         query = f"""
-            SELECT DISTINCT end_user_id, convo_id, request_id, transform_version, reflex_model, input_hash
+            SELECT DISTINCT end_user_id, convo_id, request_id, transform_version, reflex_model, input_hash, status
             FROM {self._results}
-            WHERE {scope} AND convo_id IN {{convo_ids:Array(String)}} AND status = 'completed'
+            WHERE {scope} AND convo_id IN {{convo_ids:Array(String)}}
+                AND (status = 'completed' OR error_type = {{too_long:String}})
         """
-        return {AlreadyRead(*row) for row in self._rows(query, values)}
+        return {
+            AlreadyRead(user, convo_id, request_id, version, model, input_hash, status == "failed")
+            for user, convo_id, request_id, version, model, input_hash, status in self._rows(query, values)
+        }
 
     # -- conditions ---------------------------------------------------------------------------------------------------
 

@@ -9,9 +9,9 @@ from functools import lru_cache
 from itertools import groupby, islice
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Integer, Select, Table, and_, case, delete, exists, func, select
+from sqlalchemy import ColumnElement, Connection, Integer, Select, Table, and_, case, delete, exists, func, or_, select
 
-from evalr_tracepass.records import Account, Pass, Result
+from evalr_tracepass.records import INPUT_TOO_LONG, Account, Pass, Result
 from evalr_tracepass.stores import tables
 from evalr_tracepass.stores.database import Database, account_key
 from evalr_tracepass.stores.moments import from_ms, to_ms
@@ -231,18 +231,19 @@ class SqlResults:
         return Totals(conversations, flagged, firing, int(labels), done, failed)
 
     def answered(self, account: Account, convo_ids: Sequence[str]) -> set[AlreadyRead]:
-        """What has been read of these conversations, by any pass, and did not fail."""
+        """What need not be read again of these conversations: by any pass, what did not fail, or was too long."""
         columns = (_R.c.end_user_id, _R.c.convo_id, _R.c.request_id, _R.c.transform_version, _R.c.reflex_model)
         found: set[AlreadyRead] = set()
         with self._database.begin() as connection:
             for start in range(0, len(convo_ids), _FEW):
-                query = select(*columns, _R.c.input_hash).where(
+                query = select(*columns, _R.c.input_hash, _R.c.status).where(
                     _R.c.account_key == account_key(account),
                     _R.c.convo_id.in_(convo_ids[start : start + _FEW]),
-                    _R.c.status == "completed",
+                    or_(_R.c.status == "completed", _R.c.error_type == INPUT_TOO_LONG),
                     _R.c.created_at >= self._database.cutoff(),
                 )
-                found.update(AlreadyRead(*row) for row in connection.execute(query))
+                rows = connection.execute(query)
+                found.update(AlreadyRead(*row[:-1], too_long=row.status == "failed") for row in rows)
         return found
 
     # -- completion and expiry ----------------------------------------------------------------------------------------

@@ -50,7 +50,10 @@ class Batch(NamedTuple):
 
 
 class AlreadyRead(NamedTuple):
-    """What a completed result is of: a row, as it can be known again in another pass, and a model."""
+    """What a result is of: a row, as it can be known again in another pass, and a model.
+
+    It is completed, or `too_long`: then its text would fail again.
+    """
 
     user: str
     convo_id: str
@@ -58,6 +61,7 @@ class AlreadyRead(NamedTuple):
     transform_version: int
     model: str
     input_hash: str
+    too_long: bool = False
 
 
 class Chip(NamedTuple):
@@ -180,7 +184,7 @@ class ResultStore(Protocol):
         """What a pass came to, as far as it has come."""
 
     def answered(self, account: Account, convo_ids: Sequence[str]) -> set[AlreadyRead]:
-        """What has been read of these conversations, by any pass, and did not fail."""
+        """What need not be read again of these conversations: by any pass, what did not fail, or was too long."""
 
     def prune(self, account: Account, *, now: datetime | None = None) -> int:
         """Remove what has expired; how many results that were, where the store can say. They are never read again."""
