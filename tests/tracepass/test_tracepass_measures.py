@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import statistics
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -182,6 +184,42 @@ def test_M4_a_conversation_that_a_failed_row_leaves_open_is_in_neither() -> None
     assert found.unmatched == 1
 
 
+@given(
+    st.lists(
+        st.tuples(st.lists(st.sampled_from(["fired", "clean", "failed"]), max_size=3), st.sampled_from([True, False])),
+        min_size=1,
+        max_size=30,
+    )
+)
+def test_M4_co_occurrence_is_what_counting_by_hand_gives(conversations: list[tuple[list[str], bool]]) -> None:
+    table = [[0, 0], [0, 0]]
+    unmatched, records = 0, []
+    for number, (turns, completed) in enumerate(conversations):
+        for place, turn in enumerate(turns):
+            failed = {"error_type": "inference_error"} if turn == "failed" else {}
+            records.append(record(f"c{number}", place, 0.9 if turn == "fired" else 0.1, **failed))
+        if "fired" in turns:
+            table[0][not completed] += 1
+        elif turns and "failed" not in turns:
+            table[1][not completed] += 1
+        else:
+            unmatched += 1
+    outcomes = completions(*((f"c{number}", completed) for number, (_, completed) in enumerate(conversations)))
+    if unmatched == len(conversations):
+        with pytest.raises(InputError):
+            association(completion_rate, outcomes, records)
+        return
+    found = association(completion_rate, outcomes, records)
+    assert [list(row) for row in found.table] == table
+    assert found.unmatched == unmatched
+    (a, b), (c, d) = table
+    both = a + b and c + d
+    assert found.lift.difference.value == (pytest.approx(a / (a + b) - c / (c + d)) if both else None)
+    fired, done = [1] * (a + b) + [0] * (c + d), [1] * a + [0] * b + [1] * c + [0] * d
+    varied = len(set(fired)) == len(set(done)) == 2
+    assert found.phi == (pytest.approx(statistics.correlation(fired, done)) if varied else None)
+
+
 def test_M4_outcomes_of_other_conversations_are_an_error() -> None:
     with pytest.raises(InputError, match="matched by user and conversation"):
         association(completion_rate, completions(("z", True)), RECORDS)
@@ -256,6 +294,35 @@ def test_M6_without_labels_of_what_did_not_fire_there_is_no_recall() -> None:
     found = labelled_rates(results, labels).recall
     assert (found.value, found.status) == (None, "undefined")
     assert found.reason == "no label to tell missed by"
+
+
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from([None, True, False])), min_size=1, max_size=60))
+def test_M6_precision_and_recall_are_what_weighing_by_hand_gives(texts: list[tuple[bool, bool | None]]) -> None:
+    """Each text is fired on or not, and labelled or not: a label stands for as many texts as there are to a label."""
+    records = [record(f"c{number}", 0, 0.9 if fired else 0.1) for number, (fired, _) in enumerate(texts)]
+    said = [(records[number], label) for number, (_, label) in enumerate(texts) if label is not None]
+    found = labelled_rates(
+        fired_results(records), [feedback(about_record(each), Fired(fired=label), author="x") for each, label in said]
+    )
+    there, right, labelled_of = Counter[bool](), Counter[bool](), Counter[bool]()
+    for fired, label in texts:
+        there[fired] += 1
+        labelled_of[fired] += label is not None
+        right[fired] += label is True
+
+    def share(fired: bool) -> float | None:
+        return right[fired] / labelled_of[fired] if labelled_of[fired] else None
+
+    assert found.precision.value == (None if share(True) is None else pytest.approx(share(True)))
+    weights = {fired: there[fired] / labelled_of[fired] for fired in (True, False) if labelled_of[fired]}
+    hits = {fired: sum(weights[fired] for each, label in texts if each == fired and label) for fired in weights}
+    if len(hits) < 2 or not sum(hits.values()):
+        assert found.recall.value is None
+    else:
+        assert found.recall.value == pytest.approx(hits[True] / sum(hits.values()))
+        low, high = found.recall.low, found.recall.high
+        assert low is None or low <= found.recall.value + 1e-12
+        assert high is None or found.recall.value <= high + 1e-12
 
 
 def test_M7_flips_between_two_passes_over_the_same_texts() -> None:
