@@ -10,6 +10,7 @@ from hashlib import blake2b
 from evalr.errors import InputError
 from evalr.inputs import Now, resolve_now, utc_now
 from evalr_tracepass.records import Filters, Scope
+from evalr_tracepass.storable import storable
 from evalr_tracepass.traces import Trace
 
 NO_ID = "no id"
@@ -73,12 +74,16 @@ def filters_of(
         if last <= timedelta(0):
             raise InputError(f"last={last!r} must be a positive timedelta, such as timedelta(hours=24)")
         since = resolve_now(now) - last
-    return Filters(search=search, user=user, errors_only=errors_only, since=since, until=until)
+    kept = None if user is None else storable(user)
+    return Filters(search=search, user=kept, errors_only=errors_only, since=since, until=until)
 
 
 def selected(convo_ids: Iterable[str], filters: Filters | None = None) -> Scope:
-    """The traces with these ids: picked by hand, so that no rate of theirs speaks for others."""
-    ids = tuple(dict.fromkeys(convo_ids))
+    """The traces with these ids: picked by hand, so that no rate of theirs speaks for others.
+
+    Ids are kept as a store can hold them, with escapes for what is no character.
+    """
+    ids = tuple(dict.fromkeys(map(storable, convo_ids)))
     if not ids:
         raise InputError("a selection needs the id of at least one conversation")
     return Scope(kind="conversation" if len(ids) == 1 else "selection", convo_ids=ids, filters=filters or Filters())
@@ -107,7 +112,8 @@ def refusal_of(scope: Scope) -> Refusal:
     """A function of a trace: why a scope leaves it out, None where it takes it."""
     filters = scope.filters
     folded = filters.search.casefold() if filters.search else None
-    ids = frozenset(scope.convo_ids)
+    ids = frozenset(map(storable, scope.convo_ids))
+    user = None if filters.user is None else storable(filters.user)
     has_ids = scope.kind in ("conversation", "selection")
     fraction, key = scope.fraction, b"%d" % (scope.seed or 0)
     dated = filters.since is not None or filters.until is not None
@@ -115,9 +121,9 @@ def refusal_of(scope: Scope) -> Refusal:
     def refusal(trace: Trace) -> str | None:
         if not trace.convo_id:
             return NO_ID
-        if has_ids and trace.convo_id not in ids:
+        if has_ids and storable(trace.convo_id) not in ids:
             return OTHER
-        if filters.user is not None and trace.user != filters.user:
+        if user is not None and storable(trace.user) != user:
             return OTHER
         if dated:
             if trace.began is None:

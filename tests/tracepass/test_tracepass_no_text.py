@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import string
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -60,16 +60,20 @@ def secret_talks() -> list[Transcript]:
     return found
 
 
-def found_in(folder: Path) -> list[tuple[str, str]]:
-    """Which secrets stand in which files, in any encoding that a store may use."""
-    wanted = {text: [text.encode(), text.encode("utf-16-le")] for text in (*SECRETS, "867-5309", "sk-test-5b1c9e0a7f")}
+NOWHERE = (*SECRETS, "867-5309", "sk-test-5b1c9e0a7f")
+
+
+def found_in(folder: Path, texts: Iterable[str] = NOWHERE) -> list[tuple[str, str]]:
+    """Which texts stand in which files, in any encoding that a store may use."""
+    wanted = {text: [text.encode(), text.encode("utf-16-le")] for text in texts}
     files = [each for each in folder.rglob("*") if each.is_file()]
     assert files
     return [
         (file.name, text)
         for file in files
+        for content in [file.read_bytes()]
         for text, spellings in wanted.items()
-        if any(spelling in file.read_bytes() for spelling in spellings)
+        if any(spelling in content for spelling in spellings)
     ]
 
 
@@ -137,7 +141,13 @@ def test_r12_no_text_is_in_postgres(postgres: Any) -> None:
             str(row) for (name,) in names for row in connection.execute(f"SELECT * FROM {name}".encode()).fetchall()
         )
     assert "input_too_long" in whole or "overloaded" in whole
-    assert [text for text in (*SECRETS, "867-5309", "sk-test-5b1c9e0a7f") if text in whole] == []
+    assert [text for text in NOWHERE if text in whole] == []
+    # The tables' own files, which were written out, and the log of what was written to them.
+    postgres.run("no_text", "CHECKPOINT")
+    there = {file for file, _ in found_in(postgres.folder / "data", ["convo:3", "m1.user_message"])}
+    assert any(file.isdigit() for file in there)
+    assert any(len(file) == 24 for file in there)
+    assert found_in(postgres.folder / "data") == []
 
 
 def test_r12_no_text_is_in_clickhouse(tmp_path: Path, chdb_client: Any) -> None:
@@ -149,7 +159,10 @@ def test_r12_no_text_is_in_clickhouse(tmp_path: Path, chdb_client: Any) -> None:
             run.run_sync(plan(SIGNALS), secret_talks())
     rows = str(chdb_client.query("SELECT * FROM no_text.trace_reflex_results").result_rows)
     assert "overloaded" in rows
-    assert [text for text in (*SECRETS, "867-5309", "sk-test-5b1c9e0a7f") if text in rows] == []
+    assert [text for text in NOWHERE if text in rows] == []
+    folder = Path(chdb_client.query("SELECT path FROM system.disks WHERE name = 'default'").result_rows[0][0])
+    assert found_in(folder, ["convo:3", "m1.user_message"])
+    assert found_in(folder) == []
     store.close()
 
 

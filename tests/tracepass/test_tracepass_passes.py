@@ -27,11 +27,14 @@ from evalr.tracepass import (
     Passes,
     Plan,
     Prediction,
+    Preset,
     Result,
     Signal,
     already_read,
     clickhouse_results,
     heuristics,
+    matching,
+    monitor_sync,
     open_store,
     plan,
     selected,
@@ -798,6 +801,51 @@ def test_r9_ids_and_texts_that_are_no_text_are_read_all_the_same(
     assert run.run_sync(made(), traces, rerun="new").answered == 12
     kept = (results or store).conversations(ME, flagged=True)
     assert "a\\x00b\\ud83d:c%é\u2028" in {each.convo_id for each in kept}
+    for scope in (selected([odd]), matching(user=odd)):
+        found = run.run_sync(plan(SIGNALS, scope=scope), traces)
+        assert (found.status, found.total_predictions) == ("complete", 6)
+        assert run.plan_of(store.get_pass(ME, found.id)).estimate(traces).inputs == 4
+    store.close()
+
+
+@pytest.mark.parametrize("place", ["sqlite", "postgres"])
+def test_r9_names_with_signs_of_sql_are_names(request: pytest.FixtureRequest, tmp_path: Path, place: str) -> None:
+    where = request.getfixturevalue("postgres").make("odd_names") if place == "postgres" else tmp_path / "passes.db"
+    store, name = open_store(where), "it's \"; DROP TABLE x; -- %s %(a)s :b ? {c} $1 \\ é"
+    me = Account(name, f"{name} inc.")
+    mine = a_signal(name, signal_id=name, labels=(), fires_on=(name,))
+    store.save_signal(me, mine)
+    store.save_preset(me, Preset(name=name, signals=(name,)))
+    assert (list(store.signals(me)), list(store.presets(me))) == ([name], [name])
+    passes_ = Passes(me, store, BatchTransport(FakeReflex().service()), sleep=no_sleep)
+    found = monitor_sync(passes_, [mine], talks(2), name=name)
+    assert found is not None
+    assert {each.signal_id for each in store.results(me, signal_id=name)} == {name}
+    assert store.monitor(me, name).watermark is not None
+    store.close()
+
+
+@pytest.mark.parametrize("place", ["sqlite", "postgres"])
+@pytest.mark.parametrize("name", ["half \ud83d", "nul \0"])
+def test_r9_what_a_store_cannot_hold_is_told(
+    request: pytest.FixtureRequest, tmp_path: Path, place: str, name: str
+) -> None:
+    in_postgres = place == "postgres"
+    where = request.getfixturevalue("postgres").make(f"odd_{ord(name[-1])}") if in_postgres else tmp_path / "passes.db"
+    store = open_store(where)
+    if in_postgres or not name.endswith("\0"):
+        for call in (
+            lambda: store.get_pass(ME, name),
+            lambda: store.save_signal(ME, a_signal("m1").model_copy(update={"signal_id": name})),
+            lambda: store.monitor(ME, name),
+            lambda: list(store.results(ME, convo_id=name)),
+        ):
+            with pytest.raises(StoreError, match="NUL, or with half of a character"):
+                call()
+    found = passes(store, FakeReflex()).run_sync(made(), talks(1))
+    with pytest.raises(StoreError):
+        store.save_pass(ME, found._replace(total_inputs=2**70))
+    assert store.get_pass(ME, found.id) == found
     store.close()
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import Connection, Engine, MetaData, create_engine, event, insert, inspect, select, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, NoSuchModuleError
 
 from evalr.errors import InputError, MissingExtraError, StoreError
 from evalr.inputs import Now, resolve_now
@@ -30,6 +30,12 @@ BUSY = 30.0
 
 LOCK = 7_236_911
 """Of PostgreSQL's advisory locks, the one under which tables are made."""
+
+
+NOT_STORABLE = "it was given a name or a text with NUL, or with half of a character, which it cannot hold"
+
+NO_TEXT = frozenset({None, "22021", "22P02", "22P05"})
+"""PostgreSQL's codes for what is no text, in a column or in its JSON; its driver has none for NUL, and asks nobody."""
 
 
 class Database:
@@ -70,7 +76,12 @@ class Database:
             with self.engine.begin() as connection:
                 yield connection
         except DBAPIError as error:
-            raise StoreError(f"{self.name}: {_said(error)}") from error
+            unstorable = isinstance(error, DataError) and getattr(error.orig, "sqlstate", None) in NO_TEXT
+            raise StoreError(f"{self.name}: {NOT_STORABLE if unstorable else _said(error)}") from error
+        except UnicodeEncodeError as error:
+            raise StoreError(f"{self.name}: {NOT_STORABLE}") from error
+        except OverflowError as error:
+            raise StoreError(f"{self.name}: it was given a number that is larger than it can hold") from error
         except (ValidationError, json.JSONDecodeError) as error:
             raise StoreError(f"{self.name}: what it holds cannot be read: was it changed by hand?") from error
 

@@ -10,6 +10,7 @@ from evalr.inputs import Transcript
 from evalr_tracepass.passes import Passes
 from evalr_tracepass.planning import Plan
 from evalr_tracepass.records import Pass, Rerun
+from evalr_tracepass.storable import storable
 from evalr_tracepass.web.desk import Desk
 from evalr_tracepass.web.jobs import Job
 from evalr_tracepass.web.panel import Ahead, look_ahead
@@ -70,4 +71,4 @@ def _transcripts(desk: Desk, found: Pass) -> Iterator[Transcript]:
     if snapshot is None:
         raise LogError("the log has not been read yet: try again in a moment")
     ids = frozenset(found.scope.convo_ids)
-    return snapshot.transcripts(entry for entry in snapshot.entries if not ids or entry.convo_id in ids)
+    return snapshot.transcripts(entry for entry in snapshot.entries if not ids or storable(entry.convo_id) in ids)
