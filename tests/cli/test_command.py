@@ -149,6 +149,9 @@ def test_a_log_of_which_nothing_could_be_counted(
     assert code == 2
     assert "naive time" in out
     assert err == f"evalr: {path}: nothing could be counted, all of its 2 records left out\n"
+    path.write_text(bad.replace('"id": "a", ', ""), encoding="utf-8")
+    lacking = run(capsys, "report", str(path), "--now", NOW, *options)[2]
+    assert lacking.endswith("all of its 1 record left out; `evalr schema` says what a line of JSON has to have\n")
     path.write_text(bad + good, encoding="utf-8")
     assert run(capsys, "report", str(path), "--now", NOW, *options)[0] == 0
     # Nothing in a period is an answer, and no fault of the log.

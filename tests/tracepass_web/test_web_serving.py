@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -65,6 +66,35 @@ def test_what_cannot_be_served_is_said(tmp_path: Path, arguments: list[str], sai
     assert said in done.stderr
     assert done.stdout == ""
     assert not (tmp_path / "tracepass.db").exists()
+
+
+def test_a_port_that_is_taken_is_said_with_the_way_out(tmp_path: Path) -> None:
+    write_log(tmp_path / "desk.jsonl", desk_lines(1))
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        done = command("desk.jsonl", "--port", str(port), folder=tmp_path)
+    assert done.returncode == 2
+    assert f"cannot listen at 127.0.0.1:{port}: " in done.stderr
+    assert done.stderr.endswith("; --port takes another, and --port 0 one that is free\n")
+
+
+def test_a_log_without_conversations_says_what_one_has_to_have(tmp_path: Path) -> None:
+    log = tmp_path / "other.jsonl"
+    log.write_text('{"id": "a", "question": "Where?", "turns": []}\n', encoding="utf-8")
+    store = open_store(tmp_path / "passes.db")
+    app = traces_page(log, store, ME)
+
+    async def first_page() -> str:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+            return (await client.get("/")).text
+
+    page = run_sync(first_page())
+    store.close()
+    assert "This log holds no conversation that can be shown." in page
+    assert "evalr schema transcript" in page
+    assert "1 missing field" in page
 
 
 def test_what_is_no_log_is_said_at_once(tmp_path: Path) -> None:

@@ -158,8 +158,13 @@ def report(
     if found.left_out.faults and found.left_out.total == found.records:
         count = count_words(found.records, found.noun)
         name = safe_text(found.path or log, longest=1_000)
-        print(f"evalr: {name}: nothing could be counted, all of its {count} left out", file=sys.stderr)
+        print(f"evalr: {name}: nothing could be counted, all of its {count} left out{_way_out(found)}", file=sys.stderr)
         raise typer.Exit(UNUSABLE)
+
+
+def _way_out(found: Report) -> str:
+    lacking = any(reason.startswith("missing field ") for reason in found.left_out.counts)
+    return "; `evalr schema` says what a line of JSON has to have" if lacking else ""
 
 
 @app.command(epilog=ENDINGS, cls=SettingCommand)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from collections.abc import Callable, Sequence
@@ -114,7 +115,8 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.listen()
     except OSError as error:
         listening.close()
-        raise InputError(f"cannot listen at {safe_text(host)}:{port}: {error.strerror or error}") from error
+        way_out = "; --port takes another, and --port 0 one that is free" if error.errno == errno.EADDRINUSE else ""
+        raise InputError(f"cannot listen at {safe_text(host)}:{port}: {error.strerror or error}{way_out}") from error
     return listening
 
 
