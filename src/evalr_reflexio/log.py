@@ -62,7 +62,17 @@ class ReflexioLog(Log):
             return
         self.sums, self.progress = ReportSums(reading), progress
         reading.read_each(self, progress)
-        self.sums.fill()
+
+    def merge(self, other: Log) -> None:
+        """See `Log.merge`."""
+        super().merge(other)
+        if isinstance(other, ReflexioLog):
+            self.noticed.merge(other.noticed)
+            self.arms.merge(other.arms)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The account alone."""
+        return {**vars(self), "items": None, "sums": None, "progress": None}
 
     def further(self) -> Sequence[Further]:
         """What the log says of Reflexio's impact, and Reflexio's own figures, where they were asked for."""
@@ -87,6 +97,7 @@ class Options:
     bucket: Bucket = "day"
     always_valid: bool = False
     planned: int = PLANNED
+    processes: int | None = None
 
     def asked(self, terms: ReportTerms) -> Asked:
         """What answers are to be of, in a report of these terms."""

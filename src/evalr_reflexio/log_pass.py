@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evalr.errors import LogError
 from evalr.estimates.words import count_words
 from evalr.inputs import Input, Side, Transcript
+from evalr.logs.further import ReportTerms
 from evalr.logs.log import Item, Log, Stored
 from evalr.quoting import quoted
 from evalr.verdicts import Verdict
@@ -37,11 +38,12 @@ from evalr_reflexio.conversations import (
 )
 from evalr_reflexio.log import Options, ReflexioLog
 from evalr_reflexio.noticed import irregularities
+from evalr_reflexio.parts import PartsElsewhere
 from evalr_reflexio.places import config_for, open_store
 from evalr_reflexio.rows import InteractionRow, LearningRow, Reference, SessionRecord, ShadowRow
 from evalr_reflexio.speaking import Bearer, Spoken
 from evalr_reflexio.splits import Splits
-from evalr_reflexio.store import Store
+from evalr_reflexio.store import Placed, Span, Store
 from evalr_reflexio.stored import OUTCOME as OUTCOME_MEASURE
 from evalr_reflexio.stored import Told, customer_verdict, learnings_told, outcomes_told, shadows_told, treatment_side
 from evalr_reflexio.tables import OUTCOMES
@@ -87,28 +89,22 @@ def items_of(path: Path, options: Options, log: Log) -> Iterator[Item]:
             arms = arms_of(arms, config=config, store=store, randomised=randomised, unit=unit, registry=given)
         check_rule(arms, options.assigned)
         log.randomised = arms is not None and arms.randomised
-        reading = _Pass(store, options, arms, config, log)
-        yield from reading.items()
-        if reading.gathering is not None and log.terms is not None:
-            found = answers_of(reading.gathering, store, log, randomised=log.terms.randomised, sound=SOUND)
-            log.impact = found if options.arms is not None or found.has_arms else replace(found, arms=None)
-            if reading.splits is not None:
-                log.beside = beside_of(store, log.impact, reading.splits)
-        if options.compat is not None and log.terms is not None:
-            log.own = _own_figures(store, arms, config, log)
+        reading = LogPass(store, options, arms, config, log)
+        with PartsElsewhere(reading, reading.placed) as elsewhere:
+            yield from reading.items(elsewhere)
+            if reading.gathering is not None and log.terms is not None:
+                found = answers_of(reading.gathering, store, log, randomised=log.terms.randomised, sound=SOUND)
+                log.impact = found if options.arms is not None or found.has_arms else replace(found, arms=None)
+                if reading.splits is not None:
+                    log.beside = beside_of(store, log.impact, reading.splits)
+            if options.compat is not None and log.terms is not None:
+                if store.over_http:
+                    log.notes.append(NO_FIGURES)
+                else:
+                    log.own = elsewhere.own_figures(log.terms)
 
 
-def _own_figures(store: Store, arms: Arms | None, config: Config, log: ReflexioLog) -> Mapping[str, Any] | None:
-    """What Reflexio computes of the same log and period."""
-    if store.over_http or log.terms is None:
-        log.notes.append(NO_FIGURES)
-        return None
-    now, since, until = log.terms.now, log.terms.since, log.terms.until
-    sets = arms.sets if isinstance(arms, SourceArms) else None
-    return compat_figures(store, since=since, until=until, source_sets=sets, config=config, now=now)
-
-
-class _Pass:
+class LogPass:
     """One pass over a log."""
 
     def __init__(self, store: Store, options: Options, arms: Arms | None, config: Config, log: ReflexioLog) -> None:
@@ -118,6 +114,7 @@ class _Pass:
         self.prompt_version = None if wanted == ALL_PROMPTS else wanted
         self.has_corrections = store.has(OUTCOMES, "tags")
         self.notes: Counter[str] = Counter()
+        self.placed = Placed()
         self._texts: dict[Reference, bool] = {}
         self.gathering: Gathering | None = None
         if log.terms is not None:
@@ -126,18 +123,26 @@ class _Pass:
         if self.gathering is not None and log.terms is not None and log.terms.details:
             self.splits = Splits(store, options.asked(log.terms), arms, config)
 
-    def items(self) -> Iterator[Item]:
+    def items(self, elsewhere: PartsElsewhere) -> Iterator[Item]:
+        """What the log holds; where a report reads it, what is out of the ordinary, as the rest is counted.
+
+        Raises:
+            LogError: there is no record in it.
+        """
         if self.log.sums is None:
             yield from self._items()
         else:
             with fewer_collections():
-                yield from self._uncounted_items(self.log.sums)
+                yield from self._uncounted_items(self.log.sums, elsewhere)
         self._tell()
         if not self.log.records:
             raise self.store.empty()
 
     def _items(self) -> Iterator[Item]:
-        records = self.store.sessions(self.log)
+        yield from self._each(self.store.sessions_in(Span(), self.log, self.placed))
+        yield from self._each(self.store.rest(self.log, self.placed))
+
+    def _each(self, records: Iterator[SessionRecord]) -> Iterator[Item]:
         while batch := list(islice(records, _BATCH)):
             texts = self.store.learning_texts(references_in(batch))
             for record in batch:
@@ -147,9 +152,16 @@ class _Pass:
                     self.splits.see(record)
                 yield from self._of(record, texts)
 
-    def _uncounted_items(self, sums: ReportSums) -> Iterator[Item]:
+    def _uncounted_items(self, sums: ReportSums, elsewhere: PartsElsewhere) -> Iterator[Item]:
         """The items of sessions that are out of the ordinary; the others are counted without any."""
-        records = self.store.sessions(self.log, now=sums.now)
+        for span in elsewhere.spans(sums):
+            yield from self.uncounted(self.store.sessions_in(span, self.log, self.placed, now=sums.now), sums)
+        yield from self.uncounted(self.store.rest(self.log, self.placed), sums)
+        sums.fill()
+        elsewhere.fill(sums.reading)
+
+    def uncounted(self, records: Iterator[SessionRecord], sums: ReportSums) -> Iterator[Item]:
+        """The same, of some sessions."""
         while batch := list(islice(records, _BATCH)):
             for record in batch:
                 said = said_by(record.interactions, sums.now)
@@ -166,6 +178,13 @@ class _Pass:
                     yield from self._of(record, self.store.learning_texts(references_in([record])))
             if self.log.progress is not None:
                 self.log.progress(self.log.records, self.log.bytes_read / max(1, self.log.bytes_total or 0))
+
+    def own_figures(self, terms: ReportTerms) -> Mapping[str, Any]:
+        """What Reflexio computes of the same log and period."""
+        sets = self.arms.sets if isinstance(self.arms, SourceArms) else None
+        return compat_figures(
+            self.store, since=terms.since, until=terms.until, source_sets=sets, config=self.config, now=terms.now
+        )
 
     def _is_ordinary(self, record: SessionRecord) -> bool:
         if not record.user or not record.requests or record.customer_outcome is not None:

@@ -33,6 +33,7 @@ from evalr_reflexio.cells import (
     tools_of,
     whole_of,
 )
+from evalr_reflexio.ids import Ids
 from evalr_reflexio.rows import (
     CustomerOutcomeRow,
     GradingState,
@@ -62,10 +63,16 @@ class Account(Protocol):
 
 
 class Parts:
-    """Takes the parts of a row that may be missing, and counts those that cannot be read instead of losing the row."""
+    """Takes the parts of a row that may be missing, and counts those that cannot be read instead of losing the row.
 
-    def __init__(self, account: Account, repaired: Callable[[str], None]) -> None:
-        self._account = account
+    Args:
+        account: takes the count.
+        repaired: called with what was mended.
+        told: of what was counted already: a row may have to be read again to see whose it is.
+    """
+
+    def __init__(self, account: Account, repaired: Callable[[str], None], told: Ids) -> None:
+        self._account, self._told = account, told
         self.repaired = repaired
 
     def fault(self, reason: Reason, place: str) -> None:
@@ -78,7 +85,8 @@ class Parts:
         try:
             return read(*given)
         except Reason as reason:
-            self.fault(reason, place)
+            if self._told.add(f"{place}: {reason}"):
+                self.fault(reason, place)
             return None
 
 

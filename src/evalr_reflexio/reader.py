@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from evalr.bulk.processes import check_processes
 from evalr.errors import InputError
 from evalr.estimates.estimate import USUAL_LEVEL
 from evalr.inputs import utc_now
@@ -42,6 +43,7 @@ _SETTINGS = {
     "bucket": "day",
     "always_valid": False,
     "planned": PLANNED,
+    "processes": None,
 }
 
 
@@ -76,6 +78,7 @@ class ReflexioReader:
         bucket: Bucket = "day",
         always_valid: bool = False,
         planned: int = PLANNED,
+        processes: int | None = None,
     ) -> ReflexioLog:
         """The log; nothing is read before it is iterated over.
 
@@ -98,10 +101,14 @@ class ReflexioReader:
             bucket: of trends by arm: "day", "week" or "month".
             always_valid: print intervals of lifts that hold however often one looks.
             planned: how many users both arms together are planned to have.
+            processes: how many read the log of a report, each a part of it, where it is a database and no page is
+                asked for; by default two where it is large, and one otherwise.
 
         Raises:
             InputError: a setting makes no sense.
         """
+        if processes is not None:
+            check_processes(processes)
         if compat not in (None, "reflexio"):
             raise InputError(f"compat={compat!r} must be None or 'reflexio'")
         controls_of(None if arms is None else TagArms() if isinstance(arms, str) else arms, shadow)
@@ -120,6 +127,7 @@ class ReflexioReader:
             bucket=bucket,
             always_valid=always_valid,
             planned=planned,
+            processes=processes,
         )
         options.asked(ReportTerms(utc_now(), None, None, USUAL_LEVEL, False))  # which refuses what makes no sense
         return ReflexioLog(str(path), self.name, partial(items_of, path, options), strict=strict)

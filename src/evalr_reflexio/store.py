@@ -11,8 +11,9 @@ from datetime import datetime
 from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
+from secrets import token_bytes
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from evalr.errors import InputError, LogError
 from evalr.estimates.words import choice_words
@@ -68,10 +69,14 @@ Row = TypeVar("Row")
 BATCH = 128
 """How many sessions are put together at a time: more would be slower, since Python then looks through more of them."""
 
+_SAMPLED = 1_000
+"""How many requests are looked at, to cut a log into spans of time."""
+
 NO_SESSION = "request without a session id"
 NO_REQUEST = "interaction without its request"
 OF_LEFT_OUT = "interaction of a request that is left out"
 _NAMED = "(session_id IS NOT NULL AND trim(session_id) <> '')"
+_PLACED = (OUTCOMES, SHADOWS, LEARNINGS, CUSTOMERS)
 _CONTENTS = FIELDS[INTERACTIONS][3:]
 """The columns of interactions that one can do without: all but their id, request and time."""
 BAD_TEXT = "texts that are no UTF-8"
@@ -86,6 +91,51 @@ _READERS: Mapping[str, tuple[str, Callable[..., Any]]] = {
 """Of each table of verdicts the name of its id, and what reads a row."""
 
 
+class Span(NamedTuple):
+    """A span of time: of sessions, those whose first request, as the log writes its time, is in it.
+
+    Attributes:
+        begin: as the log writes it; None for the first span, which has what has no time, too.
+        end: what began exactly then is in the next span; None for the last one.
+        share: of the log's requests, from 0 to 1, about.
+    """
+
+    begin: str | None = None
+    end: str | None = None
+    share: float = 1.0
+
+
+class Placed:
+    """What of a log is in the sessions that were read so far, each row once.
+
+    Attributes:
+        key: see `Ids`.
+        verdicts: by table, the ids of rows that are in a session, or cannot be used.
+        told: parts of rows that cannot be used, which were counted.
+        interactions: how many rows there are of these sessions, or of requests that are left out.
+        mended_texts: how many texts of them were no UTF-8.
+    """
+
+    def __init__(self, key: bytes | None = None) -> None:
+        self.key = token_bytes(16) if key is None else key
+        self.verdicts = {table: Ids(self.key) for table in _PLACED}
+        self.told = Ids(self.key)
+        self.interactions = self.mended_texts = 0
+
+    def has_none_of(self, other: Placed) -> bool:
+        """Whether no verdict is in both: one that cannot be used, of a session id of several users, may be."""
+        apart = all(ids.has_none_of(other.verdicts[table]) for table, ids in self.verdicts.items())
+        return apart and self.told.has_none_of(other.told)
+
+    def merge(self, other: Placed) -> None:
+        """Take in what another reading has placed, of other sessions, with the same key."""
+        for table, ids in self.verdicts.items():
+            ids.merge(other.verdicts[table])
+        self.told.merge(other.told)
+        self.interactions += other.interactions
+        self.mended_texts += other.mended_texts
+
+
 class Store:
     """One log, open for reading: a database, or answers of the HTTP API put into one of its own.
 
@@ -98,6 +148,7 @@ class Store:
         over_http: whether it holds answers of the HTTP API, which keeps less.
         experiments: those that the HTTP API listed; of a database, its configuration has them.
         notes: what else to know of how it was opened.
+        state: equal for two stores of one path, in whichever processes, that read the same; see `Database`.
     """
 
     def __init__(
@@ -113,6 +164,7 @@ class Store:
         self.path = str(path)
         self.over_http = over_http
         self.notes = database.notes
+        self.state = database.state
         self.experiments = experiments
         self._refused = refused
         self._database = database
@@ -144,6 +196,10 @@ class Store:
     def close(self) -> None:
         """End the reading."""
         self._database.close()
+
+    def check_unchanged(self) -> None:
+        """Raise LogError where somebody wrote to a database that was opened as one that does not change."""
+        self._database.check_unchanged()
 
     @property
     def size(self) -> int:
@@ -213,23 +269,71 @@ class Store:
         unknown = sorted(set(without) - set(_CONTENTS))
         if unknown:
             raise InputError(f"without={unknown[0]!r}; {choice_words(unknown[0], _CONTENTS)}")
+        placed = Placed()
+        yield from self.sessions_in(Span(), account, placed, without=without, now=now)
+        yield from self.rest(account, placed)
+
+    def sessions_in(
+        self,
+        span: Span,
+        account: Log,
+        placed: Placed,
+        *,
+        without: Collection[str] = (),
+        now: datetime | None = None,
+    ) -> Iterator[SessionRecord]:
+        """The sessions of a span of time, by when they began, as `sessions` has them; `placed` takes note of them."""
+        parts = self._parts(account, placed)
+        for batch in self._batches(account, span):
+            lost = self._add_requests(batch, parts)
+            records = [record for record in batch.values() if record.requests]
+            placed.interactions += self._fill(records, parts, placed.verdicts, without, now)
+            placed.interactions += self._leave_out_turns(lost, account)
+            yield from records
+
+    def rest(self, account: Log, placed: Placed) -> Iterator[SessionRecord]:
+        """Verdicts that are in none of the log's sessions, once these were read; what else is in none is counted.
+
+        Raises:
+            LogError: as for `sessions`.
+        """
         for reason, place in self._refused:
             account.records += 1
             account.skip(reason, place)
-        parts = self._parts(account)
-        placed = {table: Ids() for table in (OUTCOMES, SHADOWS, LEARNINGS, CUSTOMERS)}
-        interactions = self._leave_out_sessionless(account, parts)
-        for batch in self._batches(account):
-            lost = self._add_requests(batch, parts)
-            records = [record for record in batch.values() if record.requests]
-            interactions += self._fill(records, parts, placed, without, now) + self._leave_out_turns(lost, account)
-            yield from records
-        self._count_requestless(interactions, account)
-        yield from self._unplaced(parts, placed)
-        self._database.check_unchanged()
+        parts = self._parts(account, placed)
+        placed.interactions += self._leave_out_sessionless(account, parts)
+        self._count_requestless(placed.interactions, account)
+        yield from self._unplaced(parts, placed.verdicts)
+        self.check_unchanged()
         account.bytes_read = self.size
-        if self._queries.mended_texts:
-            account.repaired[BAD_TEXT] = self._queries.mended_texts
+        mended = self._queries.mended_texts + placed.mended_texts
+        if mended:
+            account.repaired[BAD_TEXT] = mended
+
+    def cut(self, shares: Sequence[float]) -> list[Span]:
+        """Spans of time, one after the other and all there is, with about these shares of the requests.
+
+        One alone, where they cannot be told apart: where requests have no times, or one for all.
+        """
+        times = sorted(self._sampled_times())
+        cuts: list[str | None] = [None]
+        before = 0.0
+        for share in shares[:-1]:
+            before += share
+            found = times[min(int(before * len(times)), len(times) - 1)] if times else None
+            if found is None or found == cuts[-1]:
+                return [Span()]
+            cuts.append(found)
+        return [Span(*each) for each in zip(cuts, [*cuts[1:], None], shares, strict=True)]
+
+    def _sampled_times(self) -> Iterator[str]:
+        """When some requests were made, as the log writes it, from all over the table."""
+        first, last = next(self._queries.rows("SELECT min(rowid), max(rowid) FROM requests"))
+        if first is not None:
+            for place in range(first, last + 1, max(1, (last - first) // _SAMPLED)):
+                row = next(self._queries.rows("SELECT created_at FROM requests WHERE rowid >= ? LIMIT 1", [place]))
+                if type(row[0]) is str:
+                    yield row[0]
 
     def sessions_of_id(self, session: str, account: Log) -> list[SessionRecord]:
         """The sessions of one id: of several users, where several use it. Nothing else is read."""
@@ -242,24 +346,28 @@ class Store:
         batch = {(user, session): SessionRecord(user, session) for (user,) in rows}
         self._add_requests(batch, parts)
         records = [record for record in batch.values() if record.requests]
-        self._fill(records, parts, {table: Ids() for table in (OUTCOMES, SHADOWS, LEARNINGS, CUSTOMERS)})
-        self._database.check_unchanged()
+        self._fill(records, parts, Placed().verdicts)
+        self.check_unchanged()
         return records
 
-    def _batches(self, account: Log) -> Iterator[dict[tuple[str, str], SessionRecord]]:
+    def _batches(self, account: Log, span: Span) -> Iterator[dict[tuple[str, str], SessionRecord]]:
         """The sessions, by when they began as their first request writes it, still without their requests."""
         account.bytes_total = self.size
         if REQUESTS not in self.columns:
             return
+        bounds = [bound for bound in (span.begin, span.end) if bound is not None]
+        inside = [] if span.begin is None else ["coalesce(began >= ?, 0)"]
+        inside += [] if span.end is None else ["NOT coalesce(began >= ?, 0)"]
         rows = self._queries.rows(
             "SELECT coalesce(user_id, ''), session_id, min(created_at) AS began, count(*) FROM requests "
-            f"WHERE {_NAMED} GROUP BY 1, 2 ORDER BY began, 2, 1"
+            f"WHERE {_NAMED} GROUP BY 1, 2 {'HAVING' if inside else ''} {' AND '.join(inside)} ORDER BY began, 2, 1",
+            bounds,
         )
-        total, seen = max(1, self.count(REQUESTS)), 0
+        total, seen = max(1.0, self.count(REQUESTS) * span.share), 0
         while found := list(islice(rows, BATCH)):
             yield {(user, session): SessionRecord(user, session) for user, session, _, _ in found}
             seen += sum(count for *_, count in found)
-            account.bytes_read = self.size * seen // total
+            account.bytes_read = int(self.size * min(1.0, seen / total))
 
     def _add_requests(self, batch: Mapping[tuple[str, str], SessionRecord], parts: Parts) -> list[str]:
         """Give sessions their requests. Returns the ids of those that cannot be used."""
@@ -644,11 +752,11 @@ class Store:
                 found[text_of(name) or unnamed] += count
         return found
 
-    def _parts(self, account: Log) -> Parts:
+    def _parts(self, account: Log, placed: Placed | None = None) -> Parts:
         def repaired(what: str) -> None:
             account.repaired[what] += 1
 
-        return Parts(account, repaired)
+        return Parts(account, repaired, (Placed() if placed is None else placed).told)
 
 
 def _without_ordinary(

@@ -6,7 +6,7 @@ import io
 import json
 import pickle
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,14 +21,13 @@ import evalr
 from evalr import TimeBucket, bulk
 from evalr.bulk import parts, worker
 from evalr.bulk import rows as fast_path
-from evalr.bulk.sending import receive_reading, send_reading
-from evalr.bulk.worker import Before, Job, read_part
+from evalr.bulk.sending import receive_reading
+from evalr.bulk.worker import Part
 from evalr.errors import EvalrError, LogError, RecordError
-from evalr.logs import Log, read
-from evalr.logs.lines import Span
+from evalr.logs import read
 from evalr.measures import Marker, Measure, Session, installed_measures
 from evalr.measures.rows import RowReader, SessionRow
-from evalr.reports.reading import Progress, Reading
+from evalr.reports.reading import Reading
 from evalr.summaries.columns import Hits, Times
 from evalr.tallies.numbering import Numbering
 
@@ -232,22 +231,20 @@ def test_a_report_is_the_same(folder: Path, text: bytes, asked: dict[str, Any], 
 class InThisProcess:
     """What `Processes` does, without processes: what is sent is pickled, and read back."""
 
-    def __init__(self, job: Job, log: Log, spans: Sequence[Span], progress: Progress | None) -> None:
-        self._job = pickle.dumps(job)
+    def __init__(self, told: Callable[[int, int], None] | None = None) -> None:
         self._found: list[tuple[bytes, bytes]] = []
 
-    def start(self, span: Span, before: Before) -> int:
+    def start(self, part: Part, place: Hashable) -> int:
         file = io.BytesIO()
-        account: object
+        answers: list[object] = []
         try:
-            account, numbering, reading = read_part(pickle.loads(self._job), span, before, lambda said: None)
-            send_reading(numbering, reading, file)
+            pickle.loads(pickle.dumps(part)).read(answers.append, file)
         except RecordError as error:
-            account = error
-        self._found.append((pickle.dumps(account), file.getvalue()))
+            answers.append(error)
+        self._found.append((pickle.dumps(answers[-1]), file.getvalue()))
         return len(self._found) - 1
 
-    def account(self, number: int) -> Any:
+    def answer(self, number: int) -> Any:
         return pickle.loads(self._found[number][0])
 
     def merge(self, number: int, reading: Reading, numbering: Numbering) -> None:

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from evalr.bulk.processes import Processes
-from evalr.bulk.worker import Account, Before, Job
+from evalr.bulk.worker import Account, Before, Job, LinesPart
 from evalr.errors import RecordError
 from evalr.logs.lines import Span
 from evalr.logs.log import NAMES, Log
-from evalr.reports.reading import Progress, Reading
+from evalr.reports.reading import Progress, Reading, share_read
 from evalr.tallies.numbering import Numbering
 
 
@@ -30,17 +30,25 @@ def read_parts(
         EvalrError: a process ended before its part was read.
         Exception: what reading a part raised. Of records that are refused with `strict`, the first of the log.
     """
-    with Processes(Job.of(log, reading), log, spans, progress) as processes:
+    job = Job.of(log, reading)
+    log.bytes_total = sum(span.end - span.begin for span in spans)
+
+    def told(records: int, size: int) -> None:
+        log.bytes_read = size
+        if progress is not None:
+            progress(records, share_read(log))
+
+    with Processes(told) as processes:
         for span in spans:
-            processes.start(span, Before())
+            processes.start(LinesPart(job, span, Before()), span)
         known: list[array[int]] = []
         for number, span in enumerate(spans):
-            place, found = number, processes.account(number)
+            place, found = number, processes.answer(number)
             before = _before(log, reading, known, found) if number else None
             if before is not None:
                 processes.stop(number)
-                place = processes.start(span, before)
-                found = processes.account(place)
+                place = processes.start(LinesPart(job, span, before), span)
+                found = processes.answer(place)
             if isinstance(found, RecordError):
                 raise found
             log.merge(found.log)

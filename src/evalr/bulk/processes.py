@@ -11,7 +11,8 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Hashable
 from queue import Empty, Queue
 from secrets import randbelow
 from threading import Thread
@@ -19,11 +20,9 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from evalr.bulk.sending import receive_reading
-from evalr.bulk.worker import MARK, Account, Before, Job, Progressed
+from evalr.bulk.worker import MARK, Part, Progressed
 from evalr.errors import EvalrError, InputError, RecordError, error_words
-from evalr.logs.lines import Span
-from evalr.logs.log import Log
-from evalr.reports.reading import Progress, Reading, share_read
+from evalr.reports.reading import Reading
 from evalr.tallies.numbering import Numbering
 
 PROGRAM = (
@@ -37,30 +36,44 @@ PATIENCE = 0.2
 """Seconds without a word before interruptions are looked for, which some systems do not let through while waiting."""
 
 
+MOST = 128
+"""Processes: each is a Python of its own, with some 40 MB before it has read anything."""
+
+
+def check_processes(processes: object) -> None:
+    """Raise InputError for what is no number of processes."""
+    if isinstance(processes, bool) or not isinstance(processes, int) or not 1 <= processes <= MOST:
+        raise InputError(f"processes={processes!r} must be a whole number from 1 to {MOST}")
+
+
 class Processes:
     """The processes of one pass over a log. Use it in `with`: all of them have ended when it is left."""
 
-    def __init__(self, job: Job, log: Log, spans: Sequence[Span], progress: Progress | None) -> None:
+    def __init__(self, told: Callable[[int, int], None] | None = None) -> None:
+        """`told` is called now and then with the records, and the bytes, that all of them have read."""
         if not sys.executable or getattr(sys, "frozen", False):
             raise InputError("no Python program can be started from here to read a part of the log: use processes=1")
-        self._job, self._log, self._progress = job, log, progress
-        log.bytes_total = sum(span.end - span.begin for span in spans)
+        self._told = told
         self._seed = str(1 + randbelow(2**32 - 1))
         self._answers: Queue[tuple[int, Any]] = Queue()
         self._children: list[subprocess.Popen[bytes]] = []
         self._listeners: list[Thread] = []
-        self._read: dict[Span, Progressed] = {}
-        self._spans: list[Span] = []
-        self._accounts: dict[int, Account | RecordError] = {}
+        self._read: dict[Hashable, Progressed] = {}
+        self._places: list[Hashable] = []
+        self._given: defaultdict[int, deque[Any]] = defaultdict(deque)
 
-    def start(self, span: Span, before: Before) -> int:
+    def start(self, part: Part, place: Hashable) -> int:
         """Have a part read. Returns the number of the process that does.
 
+        Args:
+            part: with all that the process has to know.
+            place: of the part in its log, by which one that is read again is known.
+
         Raises:
-            InputError: the job cannot be sent to another process.
+            InputError: the part cannot be sent to another process.
             EvalrError: the machine starts no more.
         """
-        order = _packed(self._job, span, before)
+        order = _packed(part)
         try:
             child = subprocess.Popen(
                 [sys.executable, *(f"-W{option}" for option in sys.warnoptions), "-c", PROGRAM],
@@ -73,34 +86,34 @@ class Processes:
             raise EvalrError(f"no more processes can be started ({error_words(error)}): use fewer") from error
         number = len(self._children)
         self._children.append(child)
-        self._spans.append(span)
-        listener = Thread(target=_listen, args=(number, child, order, self._answers), daemon=True)
+        self._places.append(place)
+        listener = Thread(target=_listen, args=(number, child, order, part.answers, self._answers), daemon=True)
         self._listeners.append(listener)
         listener.start()
         return number
 
-    def account(self, number: int) -> Account | RecordError:
-        """The account of a part, or the first record that was refused with `strict`: wait for it.
+    def answer(self, number: int) -> Any:
+        """The next answer of a process, or the first record that was refused with `strict`: wait for it.
 
         Raises:
             EvalrError: a process ended without an answer.
             Exception: any other that the reading of any part raised.
         """
-        while number not in self._accounts:
+        while not self._given[number]:
             try:
                 place, answer = self._answers.get(timeout=PATIENCE)
             except Empty:
                 continue
             if isinstance(answer, Progressed):
                 self._tell(place, answer)
-            elif isinstance(answer, Account | RecordError):
-                self._accounts[place] = answer
-            else:
+            elif isinstance(answer, BaseException) and not isinstance(answer, RecordError):
                 raise answer
-        return self._accounts.pop(number)
+            else:
+                self._given[place].append(answer)
+        return self._given[number].popleft()
 
     def merge(self, number: int, reading: Reading, numbering: Numbering) -> None:
-        """Count in a reading what was counted in a part whose account is known. Its process then ends.
+        """Count in a reading what was counted in a part that has given its answers. Its process then ends.
 
         Until then the process holds it, and hands it over piece by piece: of several, one at a time.
         """
@@ -113,7 +126,7 @@ class Processes:
         self.stop(number)
 
     def stop(self, number: int) -> None:
-        """End a process that has given its account."""
+        """End a process that has given its answers."""
         child = self._children[number]
         self._listeners[number].join()
         child.kill()
@@ -122,10 +135,10 @@ class Processes:
             child.stdout.close()
 
     def _tell(self, place: int, progressed: Progressed) -> None:
-        self._read[self._spans[place]] = progressed
-        self._log.bytes_read = sum(each.bytes for each in self._read.values())
-        if self._progress is not None:
-            self._progress(sum(each.records for each in self._read.values()), share_read(self._log))
+        self._read[self._places[place]] = progressed
+        if self._told is not None:
+            every = self._read.values()
+            self._told(sum(each.records for each in every), sum(each.bytes for each in every))
 
     def __enter__(self) -> Self:
         return self
@@ -139,13 +152,10 @@ class Processes:
             self.stop(number)
 
 
-def _packed(job: Job, span: Span, before: Before) -> bytes:
+def _packed(part: Part) -> bytes:
     """What a process is told, after where modules are found."""
-    for what, key in (("by", job.by), ("cluster", job.cluster)):
-        if getattr(key, "__module__", None) == "__main__":
-            raise InputError(f"{what} cannot be sent to other processes: define it in a module, or use processes=1")
     try:
-        return pickle.dumps(list(sys.path)) + pickle.dumps((job, span, before))
+        return pickle.dumps(list(sys.path)) + pickle.dumps(part)
     except Exception as error:  # what cannot be pickled raises anything
         raise InputError(
             f"what a report is asked for cannot be sent to other processes ({error_words(error)}): name keys as texts, "
@@ -153,18 +163,20 @@ def _packed(job: Job, span: Span, before: Before) -> bytes:
         ) from error
 
 
-def _listen(number: int, child: subprocess.Popen[bytes], order: bytes, answers: Queue[tuple[int, Any]]) -> None:
-    """Tell a process what to do, and pass on what it answers up to its account, in a thread of its own."""
+def _listen(
+    number: int, child: subprocess.Popen[bytes], order: bytes, count: int, answers: Queue[tuple[int, Any]]
+) -> None:
+    """Tell a process what to do, and pass on so many answers, in a thread of its own."""
     assert child.stdin is not None
     assert child.stdout is not None
     try:
         with child.stdin:
             child.stdin.write(order)
         _pass_over(child.stdout)
-        answer: object = Progressed(0, 0)
-        while isinstance(answer, Progressed):
+        while count:
             answer = pickle.load(child.stdout)
             answers.put((number, answer))
+            count = 0 if isinstance(answer, BaseException) else count - (not isinstance(answer, Progressed))
     except Exception:  # noqa: BLE001  what is no pickle raises anything, and who waits must know
         answers.put((number, _ended(child)))
 

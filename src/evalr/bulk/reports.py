@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evalr.bulk.log import bulk_log
+from evalr.bulk.processes import check_processes
 from evalr.errors import InputError
 from evalr.inputs import Clock
 from evalr.logs.finding import find_reader
@@ -24,9 +25,6 @@ from evalr.reports.report import report as report_of_log
 from evalr.summaries import Key
 from evalr.tallies.tally import Tally
 from evalr.verdicts import Result
-
-MOST = 128
-"""Processes: each is a Python of its own, with some 40 MB before it has read anything."""
 
 
 def report(
@@ -99,8 +97,7 @@ def report(
 
 def _log(path: str | PathLike[str], processes: int, kind: str | None, strict: bool) -> str | PathLike[str] | Log:
     """A log that reads itself, or the path of one of another kind."""
-    if isinstance(processes, bool) or not isinstance(processes, int) or not 1 <= processes <= MOST:
-        raise InputError(f"processes={processes!r} must be a whole number from 1 to {MOST}")
+    check_processes(processes)
     if not isinstance(find_reader(path, kind=kind), JsonlReader):
         return path
     return bulk_log(Path(path), strict=strict, processes=processes)

@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import IO, Any, ClassVar, NamedTuple, Protocol
 
 from evalr.bulk.log import read_lines
 from evalr.bulk.sending import send_reading
@@ -36,6 +36,28 @@ class Progressed(NamedTuple):
 
     records: int
     bytes: int
+
+
+Say = Callable[[object], None]
+
+
+class Part(Protocol):
+    """A part of a log, as it is sent to the process that reads it.
+
+    Attributes:
+        answers: how many it gives.
+    """
+
+    answers: ClassVar[int]
+
+    def read(self, say: Say, file: IO[bytes]) -> None:
+        """Read it.
+
+        Args:
+            say: called with each answer, the first of which is its account: what must be known before its results
+                count. With `Progressed` it is called now and then before.
+            file: to write the results to, where they are large: whoever asked reads them from there, after the answers.
+        """
 
 
 class Account(NamedTuple):
@@ -86,16 +108,19 @@ class Job(NamedTuple):
         """The job of reading a log into readings like this one.
 
         Raises:
-            InputError: another process could not find a measure.
+            InputError: another process could not find a measure or a key.
         """
         installed = installed_measures().loaded
         measures = tuple((_where(track.measure, installed), track.settings) for track in reading.tracks)
         asked = ((track.asked_by, track.cluster, track.details) for track in reading.tracks)
         by, cluster, details = next(asked, (None, None, False))
+        for what, key in (("by", by), ("cluster", cluster)):
+            if getattr(key, "__module__", None) == "__main__":
+                raise InputError(f"{what} cannot be sent to other processes: define it in a module, or use processes=1")
         period = reading.since, reading.until
         return cls(log.path, log.kind, log.strict, measures, reading.now, by, cluster, *period, details)
 
-    def reading(self, marked: tuple[bool, ...]) -> Reading:
+    def reading(self, marked: tuple[bool, ...] = ()) -> Reading:
         """An empty reading."""
         installed = installed_measures().loaded
         tracks = [
@@ -158,28 +183,37 @@ class PartLog(Log):
         return {**vars(self), "items": None}
 
 
-def read_part(
-    job: Job, span: Span, before: Before, say: Callable[[Progressed], None]
-) -> tuple[Account, Numbering, Reading]:
-    """What is found in a part of a log, after what came before it."""
-    log = PartLog(job.path, job.kind, lambda log: iter(()), strict=job.strict, begin=span.begin)
-    for counts, names in zip((log.left_out.counts, log.refused, log.unknown_fields), before.names, strict=True):
-        counts.update(dict.fromkeys(names, 0))
-    reading, numbering = job.reading(before.marked), Numbering()
-    for track in reading.tracks:
-        track.computed.share(numbering)
-    said = monotonic()
+@dataclass(frozen=True, slots=True)
+class LinesPart:
+    """Some lines of one of evalr's own logs, and what came before them."""
 
-    def progress(records: int, share: float | None) -> None:
-        nonlocal said
-        if monotonic() - said > EVERY:
-            said = monotonic()
-            say(Progressed(log.records, log.bytes_read))
+    answers: ClassVar[int] = 1
+    job: Job
+    span: Span
+    before: Before
 
-    seen = read_lines(log, reading, numbering, progress, span=span, seen=Seen.of(array("q", before.hashes)))
-    say(Progressed(log.records, log.bytes_read))
-    account = Account(log, seen.hashes(), any(track.unsure for track in reading.tracks))
-    return account, numbering, reading
+    def read(self, say: Say, file: IO[bytes]) -> None:
+        """See `Part`."""
+        job, before = self.job, self.before
+        log = PartLog(job.path, job.kind, lambda log: iter(()), strict=job.strict, begin=self.span.begin)
+        for counts, names in zip((log.left_out.counts, log.refused, log.unknown_fields), before.names, strict=True):
+            counts.update(dict.fromkeys(names, 0))
+        reading, numbering = job.reading(before.marked), Numbering()
+        for track in reading.tracks:
+            track.computed.share(numbering)
+        said = monotonic()
+
+        def progress(records: int, share: float | None) -> None:
+            nonlocal said
+            if monotonic() - said > EVERY:
+                said = monotonic()
+                say(Progressed(log.records, log.bytes_read))
+
+        known = Seen.of(array("q", before.hashes))
+        seen = read_lines(log, reading, numbering, progress, span=self.span, seen=known)
+        say(Progressed(log.records, log.bytes_read))
+        say(Account(log, seen.hashes(), any(track.unsure for track in reading.tracks)))
+        send_reading(numbering, reading, file)
 
 
 MARK = b"\0evalr answers\0"
@@ -198,11 +232,7 @@ def work() -> None:
 
     try:
         answers.write(MARK)
-        job, span, before = _order()
-        account, numbering, reading = read_part(job, span, before, say)
-        say(account)
-        del account
-        send_reading(numbering, reading, answers)
+        _order().read(say, answers)
     except BaseException as error:  # noqa: BLE001  whatever it is, the process that waits for this one must know
         try:
             say(_as_sent(error))
@@ -210,14 +240,14 @@ def work() -> None:
             os._exit(1)  # nobody waits any more
 
 
-def _order() -> tuple[Job, Span, Before]:
+def _order() -> Part:
     """What this process is asked for.
 
     Raises:
         InputError: it names what this process cannot find.
     """
     try:
-        order: tuple[Job, Span, Before] = pickle.load(sys.stdin.buffer)
+        order: Part = pickle.load(sys.stdin.buffer)
     except Exception as error:  # what cannot be read back raises anything
         raise InputError(
             f"what a report is asked for cannot be sent to other processes ({error_words(error)}): name keys as texts, "

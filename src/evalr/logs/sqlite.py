@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +27,7 @@ WAIT = 5.0
 
 _WAL_HEADER = 32
 _FRAME_HEADER = 24
+_INDEX_HEAD = 96
 _WAL_MAGIC = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
 
 COPY_IT = "copy it with  sqlite3 FILE 'VACUUM INTO \"copy.db\"'  or SQLite's backup, never as one file"
@@ -34,12 +35,22 @@ COPY_IT = "copy it with  sqlite3 FILE 'VACUUM INTO \"copy.db\"'  or SQLite's bac
 
 @dataclass
 class Database:
-    """A connection that reads a database, and what is to know of how it was opened."""
+    """A connection that reads a database, and what is to know of how it was opened.
+
+    Attributes:
+        connection: which may only read.
+        path: as messages name it.
+        size: bytes of the file.
+        notes: what else to know.
+        state: equal for two connections, of whichever processes, that read one state of the database and are open
+            together; None where that cannot be told.
+    """
 
     connection: sqlite3.Connection
     path: Path
     size: int
     notes: list[str] = field(default_factory=list)
+    state: Hashable = None
     _unchanged: Callable[[], bool] = field(default=lambda: True, repr=False)
     _folder: tempfile.TemporaryDirectory[str] | None = field(default=None, repr=False)
 
@@ -88,6 +99,7 @@ def open_database(path: Path, *, wait: float = WAIT, snapshot: bool = True) -> D
         return _copied(path, real, size, notes, wait, snapshot)
     # Without a log or its index nobody has a database in WAL mode open, and SQLite would make what is missing.
     option = "readonly_shm=1" if header[18] != 2 or has_index else "immutable=1"
+    before = _index_head(index) if has_index else b""
     try:
         connection = _connect(real, f"mode=ro&{option}", wait, snapshot)
     except sqlite3.Error as error:
@@ -95,10 +107,25 @@ def open_database(path: Path, *, wait: float = WAIT, snapshot: bool = True) -> D
             return _copied(path, real, size, notes, wait, snapshot)
         raise database_error(path, error) from error
     found = Database(connection, path, size, notes)
+    state = _state(real)
     if option == "immutable=1":
-        before = _state(real)
-        found._unchanged = lambda: _state(real) == before and not (wal.exists() and wal.stat().st_size)
+        found._unchanged = lambda: _state(real) == state and not (wal.exists() and wal.stat().st_size)
+    if snapshot and not has_index:
+        found.state = (
+            state  # nobody writes while a reader without a log has its lock, and the rest is checked at the end
+        )
+    elif snapshot and before is not None and before == _index_head(index):
+        found.state = before
     return found
+
+
+def _index_head(index: Path) -> bytes | None:
+    """What the index of a log says of its newest commit, twice, with a counter and checksums; None where it is gone."""
+    try:
+        with index.open("rb") as file:
+            return file.read(_INDEX_HEAD)
+    except OSError:
+        return None
 
 
 def _header(path: Path) -> tuple[bytes, int]:

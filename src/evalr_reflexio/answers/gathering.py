@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
+from evalr.reports.lane import without
 from evalr.tallies.numbering import OWN, Numbering
 from evalr_reflexio.answers.arm_sums import ArmSums
 from evalr_reflexio.answers.asked import Asked
@@ -246,6 +248,10 @@ class Gathering:
         self.judged_in_experiment += other.judged_in_experiment
         self.attributed += other.attributed
         self.attributed_outside += other.attributed_outside
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was counted, which is all that `merge` takes of another gathering."""
+        return without(vars(self), "asked", "arms", "config", "_computed")
 
     def members(self) -> tuple[Sequence[int], Sequence[int]]:
         """The bits of each user's arms, by those published and those evaluated, without those who have no name."""

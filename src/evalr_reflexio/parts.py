@@ -1,0 +1,231 @@
+"""A large database read in parts by several processes, and put together into what one would have found.
+
+Each process opens the database by itself, and reads the sessions of a span of time. A part that was read of another
+state of the database, or whose rows are also in another part, is read again by the process that asked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Self
+
+from evalr.bulk.processes import Processes
+from evalr.bulk.worker import Job, Say
+from evalr.errors import EvalrError
+from evalr.logs.further import ReportTerms
+from evalr.logs.log import NAMES, Item
+from evalr.reports.reading import Reading
+from evalr_reflexio.answers.gathering import Gathering
+from evalr_reflexio.answers.impact import fewer_collections
+from evalr_reflexio.arms import SHOWN_VALUES, Arms
+from evalr_reflexio.config import Config
+from evalr_reflexio.log import Options, ReflexioLog
+from evalr_reflexio.places import open_store
+from evalr_reflexio.store import Placed, Span
+
+if TYPE_CHECKING:
+    from evalr_reflexio.counting import ReportSums
+    from evalr_reflexio.log_pass import LogPass
+
+LARGE = 128 << 20
+"""Bytes of a database that two processes read where nobody says how many: to start one takes half a second."""
+
+OWN_SHARE = 0.2
+"""How much less of the sessions the process reads that computes Reflexio's own figures, too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionsPart:
+    """The sessions of a span of time, for the process that reads them.
+
+    Attributes:
+        job: what is read into.
+        options: how the log is read.
+        arms: what puts sessions into arms.
+        config: what is known of the organisation.
+        terms: what the report asks for, where it asks for all measures.
+        span: of whose sessions.
+        key: of `Placed`.
+        has_own_figures: whether to compute what Reflexio itself does, of all sessions, too.
+    """
+
+    answers: ClassVar[int] = 2
+    job: Job
+    options: Options
+    arms: Arms | None
+    config: Config
+    terms: ReportTerms | None
+    span: Span
+    key: bytes
+    has_own_figures: bool
+
+    def read(self, say: Say, file: IO[bytes]) -> None:
+        """See `evalr.bulk.worker.Part`: its account has the results, and what Reflexio itself computes comes second."""
+        from evalr_reflexio.counting import ReportSums
+        from evalr_reflexio.log_pass import LogPass
+
+        with open_store(self.job.path) as store, fewer_collections():
+            log = ReflexioLog(self.job.path, self.job.kind, _no_items)
+            log.terms = self.terms
+            reading, placed = self.job.reading(), Placed(self.key)
+            sums = ReportSums(reading)
+            log_pass = LogPass(store, self.options, self.arms, self.config, log)
+            mended = store.queries.mended_texts
+            for item in log_pass.uncounted(store.sessions_in(self.span, log, placed, now=sums.now), sums):
+                reading.read_one(item)
+            placed.mended_texts = store.queries.mended_texts - mended
+            store.check_unchanged()
+            sums.fill()
+            say(PartAccount(store.state, log, reading, log_pass.notes, log_pass.gathering, placed))
+            say(log_pass.own_figures(self.terms) if self.terms is not None and self.has_own_figures else None)
+
+
+@dataclass(frozen=True, slots=True)
+class PartAccount:
+    """What must be known of a part before its results count.
+
+    Attributes:
+        state: of the database; see `Store.state`.
+        log: its account.
+        reading: what was counted.
+        notes: of the pass.
+        gathering: what answers are made of, where the report asks for all measures.
+        placed: what of the log is in its sessions.
+    """
+
+    state: Any
+    log: ReflexioLog
+    reading: Reading
+    notes: Counter[str]
+    gathering: Gathering | None
+    placed: Placed
+
+
+class PartsElsewhere:
+    """The parts of a pass over a log that other processes read. Use it in `with`: they have ended when it is left.
+
+    Args:
+        log_pass: the pass, over a log that is counted in sums.
+        placed: what of the log is in the sessions that the pass has read.
+    """
+
+    def __init__(self, log_pass: LogPass, placed: Placed) -> None:
+        self._pass, self._placed = log_pass, placed
+        self._stack = ExitStack()
+        self._processes: Processes | None = None
+        self._started: list[SessionsPart] = []
+        self._readings: list[Reading] = []
+        self._has_own: int | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def spans(self, sums: ReportSums) -> Iterator[Span]:
+        """What is left to be read here: a part of the log, and then those that were not read as they should be."""
+        mine, *others = self._cut()
+        if others:
+            self._start(others, sums)
+        yield mine if self._started else Span()
+        for number, part in enumerate(self._started):
+            if not self._merge(number, part):
+                yield part.span
+
+    def fill(self, reading: Reading) -> None:
+        """Put what was counted elsewhere into a reading that has what was counted here."""
+        for each in self._readings:
+            reading.merge(each)
+        self._readings.clear()
+
+    def own_figures(self, terms: ReportTerms) -> Mapping[str, Any]:
+        """What Reflexio itself computes of the log."""
+        if self._processes is not None and self._has_own is not None:
+            with suppress(EvalrError):  # what is wrong with the log is met again here
+                figures: Mapping[str, Any] = self._processes.answer(self._has_own)
+                return figures
+        return self._pass.own_figures(terms)
+
+    def _cut(self) -> list[Span]:
+        """The spans of all processes, this one's first: one alone where there is nothing to be gained."""
+        store, log = self._pass.store, self._pass.log
+        processes = self._pass.options.processes
+        if processes is None:
+            processes = 2 if store.size >= LARGE and _cores() > 1 else 1
+        if processes < 2 or log.strict or store.state is None:
+            return [Span()]
+        each = 1.0 / processes
+        own = min(OWN_SHARE, each) if self._wants_own_figures() else 0.0
+        return store.cut([*[each + own / (processes - 1)] * (processes - 1), each - own])
+
+    def _wants_own_figures(self) -> bool:
+        return self._pass.options.compat is not None and self._pass.log.terms is not None
+
+    def _start(self, spans: Sequence[Span], sums: ReportSums) -> None:
+        log_pass = self._pass
+        try:
+            job = Job.of(log_pass.log, sums.reading)
+            self._processes = self._stack.enter_context(Processes())
+            for span in spans:
+                part = SessionsPart(
+                    job=job,
+                    options=replace(log_pass.options, arms=None, config=None),
+                    arms=log_pass.arms,
+                    config=log_pass.config,
+                    terms=log_pass.log.terms,
+                    span=span,
+                    key=self._placed.key,
+                    has_own_figures=span.end is None and self._wants_own_figures(),
+                )
+                self._processes.start(part, span)
+                self._started.append(part)
+        except EvalrError:
+            if log_pass.options.processes is not None:
+                raise
+            self._stack.close()
+            self._started.clear()  # what cannot be sent, or no process that starts: all is read here
+
+    def _merge(self, number: int, part: SessionsPart) -> bool:
+        """Count a part in, but for its results. Returns whether it is what would have been found here."""
+        assert self._processes is not None
+        try:
+            account: PartAccount = self._processes.answer(number)
+        except EvalrError:
+            return False  # what is wrong with the log is met again here
+        log_pass, log = self._pass, self._pass.log
+        if account.state != log_pass.store.state or not self._placed.has_none_of(account.placed):
+            return False
+        if _is_full(log, account.log):
+            return False
+        log.merge(account.log)
+        log_pass.notes.update(account.notes)
+        if log_pass.gathering is not None and account.gathering is not None:
+            log_pass.gathering.merge(account.gathering)
+        self._placed.merge(account.placed)
+        self._readings.append(account.reading)
+        if part.has_own_figures:
+            self._has_own = number
+        return True
+
+
+def _is_full(log: ReflexioLog, part: ReflexioLog) -> bool:
+    """Whether names were put together under one that would not have been, had the part known those of before."""
+    of_values = (len(values) >= SHOWN_VALUES for values in part.arms.seen.values())
+    return len({*log.left_out.counts, *part.left_out.counts}) >= NAMES or any(of_values)
+
+
+def _no_items(log: object) -> Iterator[Item]:
+    return iter(())
+
+
+def _cores() -> int:
+    """How many of the machine's cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
