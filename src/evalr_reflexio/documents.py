@@ -25,7 +25,7 @@ from evalr.logs.reasons import without_lone_escapes
 from evalr.logs.sqlite import Database
 from evalr.quoting import quoted
 from evalr_reflexio.config import Experiment, experiment_of
-from evalr_reflexio.tables import CUSTOMERS, FIELDS, INTERACTIONS, LEARNINGS, OUTCOMES, REQUESTS, SHADOWS
+from evalr_reflexio.tables import CUSTOMERS, FIELDS, INTERACTIONS, LEARNINGS, NOUNS, OUTCOMES, REQUESTS, SHADOWS
 
 MANIFEST = "evalr-fetch.json"
 """What a fetch writes of itself beside the answers."""
@@ -66,6 +66,7 @@ _KEYS: Final[Mapping[str, str]] = {
     LEARNINGS: "result_id",
     CUSTOMERS: "outcome_id",
 }
+_VERDICTS: Final = frozenset((OUTCOMES, SHADOWS, LEARNINGS, CUSTOMERS))
 _INDEXED: Final = {
     REQUESTS: "session_id",
     INTERACTIONS: "request_id",
@@ -149,7 +150,7 @@ def _fill(connection: sqlite3.Connection, files: Sequence[Path], answers: Answer
             known = True
             found += len(rows)
             has_metadata |= table == REQUESTS and any("metadata" in row for row in rows)
-            _insert(connection, table, rows)
+            _insert(connection, table, _with_ids(rows, table, file, answers))
         if not known:
             answers.database.notes.append(f"{quoted(file.name)} is no answer that is known, and is not read")
     for table, column in _INDEXED.items():
@@ -248,6 +249,16 @@ def _maps(rows: Sequence[Any], name: str, file: Path, answers: Answers) -> list[
         if not isinstance(row, dict):
             answers.refused.append(("not a JSON object", f"{quoted(file.name)}, number {number} of {name}"))
     return [row for row in rows if isinstance(row, dict)]
+
+
+def _with_ids(rows: Sequence[dict[str, Any]], table: str, file: Path, answers: Answers) -> Iterator[Mapping[str, Any]]:
+    """Rows that can be told apart: verdicts without an id would be taken for one and the same."""
+    key = _KEYS[table]
+    for number, row in enumerate(rows, start=1):
+        if table not in _VERDICTS or row.get(key) not in (None, ""):
+            yield row
+        else:
+            answers.refused.append((f"no {key}", f"{quoted(file.name)}, {NOUNS[table]} number {number}"))
 
 
 def _insert(connection: sqlite3.Connection, table: str, rows: Iterable[Mapping[str, Any]]) -> None:

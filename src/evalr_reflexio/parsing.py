@@ -314,14 +314,11 @@ def customer_outcome_row(row: Sequence[Any], parts: Parts) -> CustomerOutcomeRow
     )
 
 
-def grading_state(state: Any) -> GradingState | None:
-    """A value of `_operation_state` that is about the grading of a session's learnings."""
-    try:
-        found = json_of(state, "operation_state")
-    except Reason:
-        return None
+def grading_state(state: Any) -> GradingState:
+    """A value of `_operation_state` that is about the grading of a session's learnings. Raises Reason if it is none."""
+    found = json_of(state, "operation_state")
     if not isinstance(found, dict) or not isinstance(found.get("status"), str):
-        return None
+        raise Reason("unreadable operation_state")
     version = found.get("evaluation_version")
     failed = (found.get(name) for name in ("failed_relevance_chunks", "failed_impact_chunks"))
     return GradingState(

@@ -20,6 +20,7 @@ from evalr.estimates.words import choice_words
 from evalr.logs.log import Log
 from evalr.logs.reasons import Reason
 from evalr.logs.sqlite import Database
+from evalr.quoting import quoted
 from evalr_reflexio.cells import instant, text_of
 from evalr_reflexio.config import Experiment
 from evalr_reflexio.digests import playbook_digest
@@ -455,7 +456,7 @@ class Store:
             owner = by_key.get((reported.user, reported.session))
             if owner is not None and placed[CUSTOMERS].add(reported.outcome_id):
                 owner.customer_outcome = reported
-        self._add_states(by_key)
+        self._add_states(by_key, parts)
         return count
 
     def _add_turns(
@@ -550,7 +551,7 @@ class Store:
                 self._shared.setdefault(text_of(session), []).append((text_of(user), at))
         return self._shared
 
-    def _add_states(self, by_key: Mapping[tuple[str, str], SessionRecord]) -> None:
+    def _add_states(self, by_key: Mapping[tuple[str, str], SessionRecord], parts: Parts) -> None:
         if not self.has(STATES, "service_name") or not self.has(LEARNINGS):
             return
         names = {
@@ -560,7 +561,8 @@ class Store:
         for chunk in chunks(list(names)):
             query = f"SELECT service_name, operation_state FROM {STATES} WHERE service_name IN ({marks(chunk)})"
             for name, state in self._queries.rows(query, padded(chunk)):
-                names[name].grading = grading_state(state)
+                record = names[name]
+                record.grading = parts.take(grading_state, state, place=f"grading of session {quoted(record.session)}")
 
     def _unplaced(self, parts: Parts, placed: Mapping[str, Ids]) -> Iterator[SessionRecord]:
         """The verdicts whose session is not in the log, or whose user cannot be told, as sessions without requests."""
@@ -619,7 +621,7 @@ class Store:
         rows = list(chain.from_iterable(found))
         try:
             rows.sort(key=_first)
-        except TypeError:  # an id that is a text
+        except TypeError:  # ids of several types
             rows.sort(key=_by_id)
         read_rows: list[Row] = []
         for raw in rows:
@@ -782,5 +784,5 @@ _by_time = itemgetter(InteractionRow._fields.index("at"), InteractionRow._fields
 _first = itemgetter(0)
 
 
-def _by_id(row: Sequence[Any]) -> tuple[bool, Any]:
-    return type(row[0]) is str, row[0]
+def _by_id(row: Sequence[Any]) -> tuple[str, Any]:
+    return type(row[0]).__name__, row[0]

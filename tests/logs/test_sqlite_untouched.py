@@ -61,6 +61,11 @@ def with_an_empty_wal(path: Path, table: str) -> None:
     path.with_name(path.name + "-wal").touch()
 
 
+def with_part_of_a_wal_header(path: Path, table: str) -> None:
+    in_wal_at_rest(path, table)
+    path.with_name(path.name + "-wal").write_bytes(b"\x37\x7f\x06\x82")
+
+
 def with_an_index_alone(path: Path, table: str) -> None:
     left_in_wal(path, table)
     run(path, "PRAGMA wal_checkpoint(TRUNCATE)", killed=True)
@@ -88,6 +93,7 @@ STATES = [
     at_rest,
     in_wal_at_rest,
     with_an_empty_wal,
+    with_part_of_a_wal_header,
     with_an_index_alone,
     left_in_wal,
     without_index,

@@ -189,6 +189,17 @@ def test_a_bad_customer_outcome_is_left_out(writer: Writer) -> None:
     assert account.left_out.places == {"wrong value in 'outcome'": ["customer outcome o"]}
 
 
+@pytest.mark.parametrize("state", ["{", "[]", "{}"])
+def test_a_grading_of_which_nobody_can_tell_how_far_it_got_is_counted(state: str, writer: Writer) -> None:
+    writer.session("s1")
+    writer.connection.execute("CREATE TABLE _operation_state (service_name TEXT, operation_state TEXT)")
+    name = "retrieved_learning_eval::2:u1::2:s1"
+    writer.connection.execute("INSERT INTO _operation_state VALUES (?, ?)", (name, state))
+    record, account = read_one(writer)
+    assert record.grading is None
+    assert account.left_out.places == {"unreadable operation_state": ["grading of session 's1'"]}
+
+
 def test_texts_that_are_no_utf_8_are_mended_and_counted(writer: Writer) -> None:
     request = writer.request("r1", "u1", "s1")
     writer.turn(request, BEGIN, "User", "good")

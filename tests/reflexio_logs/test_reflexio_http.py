@@ -138,6 +138,26 @@ def test_what_is_no_row_is_counted(document: dict[str, Any], reason: str, answer
     assert sum(isinstance(item, Transcript) for item in items) == 44
 
 
+@pytest.mark.parametrize(
+    ("name", "route", "key", "noun"),
+    [
+        ("success_results", "agent_success_evaluation_results", "result_id", "result"),
+        ("shadow_recent_100", "verdicts", "verdict_id", "shadow verdict"),
+        ("learning_results", "results", "result_id", "learning result"),
+        ("session_outcomes", "session_outcomes", "outcome_id", "customer outcome"),
+    ],
+)
+def test_each_verdict_without_an_id_is_counted(name: str, route: str, key: str, noun: str, answers: Path) -> None:
+    document = answer(name)
+    for row in document[route][1:3]:
+        row.pop(key)
+    (answers / f"{name}.json").write_text(json.dumps(document))
+    found = read(answers)
+    list(found)
+    assert found.left_out.counts[f"no {key}"] == 2
+    assert found.left_out.places[f"no {key}"] == [f"'{name}.json', {noun} number {number}" for number in (2, 3)]
+
+
 def test_a_file_that_is_cut_off_is_an_error_that_names_it(answers: Path) -> None:
     text = (answers / "requests_all.json").read_text()
     (answers / "requests_all.json").write_text(text[: len(text) // 2])

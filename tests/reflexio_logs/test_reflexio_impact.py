@@ -16,6 +16,7 @@ from reflexio_writing import BEGIN, Writer
 from evalr.bulk import report
 from evalr.errors import InputError, LogError, RecordError
 from evalr.estimates.estimate import Estimate
+from evalr.estimates.words import interval_words, value_words
 from evalr.inputs import About, Exchange, Session
 from evalr.logs import Stored, read
 from evalr.measures import (
@@ -650,6 +651,19 @@ def test_the_interval_for_who_looks_every_day_is_printed_on_request(newest_log: 
     assert str(usual) != str(daily)
     assert Impact.to_dict(usual)["arms"] == Impact.to_dict(daily)["arms"]
     assert [each.to_dict()["always_valid"] for each in (usual, daily)] == [False, True]
+
+
+def test_who_looks_every_day_is_not_shown_what_holds_for_one_look(newest_log: Path) -> None:
+    usual, daily = (impact(newest_log, arms=SPLITS[2], now=NOW, always_valid=daily) for daily in (False, True))
+    assert usual.arms is not None
+    relative = usual.arms.pairs[0].lifts["success"].relative
+    of_one_look = (interval_words(relative.low, relative.high, relative.unit), "80% power")
+    for text in of_one_look:
+        assert text in " ".join(str(usual).split())
+        assert text in usual._repr_html_()
+        assert text not in " ".join(str(daily).split())
+        assert text not in daily._repr_html_()
+    assert f"relative {value_words(relative.value, relative.unit)}" in " ".join(str(daily).split())
 
 
 @pytest.mark.parametrize(

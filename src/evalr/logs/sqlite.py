@@ -88,7 +88,7 @@ def open_database(path: Path, *, wait: float = WAIT, snapshot: bool = True) -> D
     wal, index = (real.with_name(real.name + end) for end in ("-wal", "-shm"))
     try:
         has_wal = header[18] == 2 and wal.is_file()
-        in_wal = has_wal and wal.stat().st_size > _WAL_HEADER
+        in_wal = has_wal and _holds_changes(wal)
         has_index = has_wal and index.is_file()
     except OSError as error:
         raise unreadable(path, error) from error
@@ -109,7 +109,7 @@ def open_database(path: Path, *, wait: float = WAIT, snapshot: bool = True) -> D
     found = Database(connection, path, size, notes)
     state = _state(real)
     if option == "immutable=1":
-        found._unchanged = lambda: _state(real) == state and not (wal.exists() and wal.stat().st_size)
+        found._unchanged = lambda: _state(real) == state and not (wal.exists() and _holds_changes(wal))
     if snapshot and not has_index:
         found.state = (
             state  # nobody writes while a reader without a log has its lock, and the rest is checked at the end
@@ -166,6 +166,11 @@ def _whole_size(header: bytes) -> int:
     page = 65536 if page == 1 else page
     is_known = header[24:28] == header[92:96]  # otherwise a program wrote it that does not keep the number of pages
     return int.from_bytes(header[28:32], "big") * page if is_known else 0
+
+
+def _holds_changes(wal: Path) -> bool:
+    """Whether a log has more than its header, of which it may have a part alone."""
+    return wal.stat().st_size > _WAL_HEADER
 
 
 def _changed(path: Path) -> LogError:

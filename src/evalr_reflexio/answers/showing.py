@@ -116,8 +116,10 @@ def _lift(title: str, lift: Lift, *, always_valid: bool, within: bool, whole: bo
     if whole:
         notes.append(_told(shown, lift))
     if lift.relative.value is not None:
-        notes.append(number_line("relative", lift.relative))
-    smallest = lift.detectable() if whole else None
+        # Its interval holds for one look alone.
+        alone = f"relative {value_words(lift.relative.value, lift.relative.unit)}"
+        notes.append(alone if always_valid else number_line("relative", lift.relative))
+    smallest = lift.detectable() if whole and not always_valid else None
     if smallest is not None:
         words = value_words(smallest, lift.difference.unit).removeprefix("+")
         notes.append(f"a true difference of {words} is seen with 80% power")

@@ -34,7 +34,7 @@ def _row(name: str, lift: Lift, impact: Impact, *, few: bool) -> tuple[str | Cel
     p = lift.always_valid_p if impact.always_valid else lift.p
     elsewhere = (*SAID_ONCE, "low_confidence") if few else SAID_ONCE
     notes = [flag.replace("_", " ") for flag in lift.flags if flag not in elsewhere]
-    smallest = lift.detectable()
+    smallest = None if impact.always_valid else lift.detectable()
     if smallest is not None:
         words = value_words(smallest, lift.difference.unit).removeprefix("+")
         notes.append(f"80% power to see {words}")
@@ -45,13 +45,15 @@ def _row(name: str, lift: Lift, impact: Impact, *, few: bool) -> tuple[str | Cel
     both = ((lift.treatment_arm, lift.treatment), (lift.control_arm, lift.control))
     of = "; ".join(f"{arm}: {denominator_words(each)}" for arm, each in both)
     relative, how = lift.relative, method_sentence(shown)
+    # The interval of the relative lift holds for one look alone.
+    relative_words = value_words(relative.value, relative.unit) if impact.always_valid else number_cell(relative)
     return (
         name,
         *(arm_cell(each) for _, each in both),
         Cell("no estimate" if shown.value is None else value_words(shown.value, shown.unit), of, how),
         interval_words(shown.low, shown.high, shown.unit),
         "" if p is None else Cell(p_words(p).removeprefix("p ").removeprefix("= "), f"two-sided, by {lift.test}"),
-        "" if relative.value is None else Cell(number_cell(relative), of, method_sentence(relative)),
+        "" if relative.value is None else Cell(relative_words, of, method_sentence(relative)),
         " · ".join(notes),
     )
 
