@@ -11,7 +11,7 @@ from pydantic_core import from_json
 
 from evalr.input_fields import EARLIEST, LATEST
 from evalr.inputs import Role
-from evalr.logs.reasons import Reason
+from evalr.logs.reasons import Reason, without_lone_escapes
 from evalr.quoting import quoted
 from evalr_reflexio.rows import Reference, ToolUse
 
@@ -143,6 +143,15 @@ def json_of(value: Any, what: str) -> Any:
     try:
         return from_json(value, allow_inf_nan=False)
     except ValueError:
+        return _mended(value, what)
+
+
+def _mended(value: str | bytes | bytearray, what: str) -> Any:
+    """JSON in which half a character stands, as where an emoji was cut in two: it is read as U+FFFD."""
+    mended, count = without_lone_escapes(value.encode() if isinstance(value, str) else bytes(value))
+    try:
+        return from_json(mended if count else b"", allow_inf_nan=False)
+    except ValueError:
         raise Reason(f"unreadable {what}") from None
 
 
@@ -153,6 +162,10 @@ def metadata_of(value: Any) -> Any:
     try:
         return from_json(value)
     except (ValueError, TypeError):
+        pass
+    try:
+        return _mended(value, "metadata")
+    except Reason:
         return UNREADABLE
 
 
@@ -161,7 +174,7 @@ def _list(value: Any, what: str) -> list[Any]:
         try:
             found = from_json(value, allow_inf_nan=False)
         except ValueError:
-            raise Reason(f"unreadable {what}") from None
+            found = _mended(value, what)
     else:
         found = json_of(value, what)
     if type(found) is list:

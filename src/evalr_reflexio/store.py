@@ -710,7 +710,7 @@ class Store:
         return playbook_digest(text_of(content), None if trigger is None else text_of(trigger))
 
     def experiments_seen(self) -> dict[str, Counter[str]]:
-        """The retrieval experiments that requests name, each with its requests by arm."""
+        """The retrieval experiments that requests name, that of the newest request first, each with its requests by arm."""
         if self._experiments is None:
             self._experiments = self._find_experiments()
         return self._experiments
@@ -720,7 +720,8 @@ class Store:
         if self.has(REQUESTS, "retrieval_experiment_id") and self.has(REQUESTS, "retrieval_experiment_arm"):
             query = (
                 "SELECT retrieval_experiment_id, retrieval_experiment_arm, count(*) FROM requests "
-                "WHERE retrieval_experiment_id IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2"
+                "WHERE retrieval_experiment_id IS NOT NULL GROUP BY 1, 2 "
+                "ORDER BY max(max(created_at)) OVER (PARTITION BY retrieval_experiment_id) DESC, 1, 2"
             )
             for name, arm, count in self._queries.rows(query):
                 found[text_of(name)][text_of(arm)] += count

@@ -16,7 +16,7 @@ from reflexio_writing import BEGIN, Writer
 from evalr.errors import RecordError
 from evalr.inputs import Exchange, LearningUse, Session, Transcript
 from evalr.logs import Log, Stored, read
-from evalr.reflexio import SessionRecord, open_store
+from evalr.reflexio import SessionRecord, TagArms, open_store
 
 
 @pytest.fixture
@@ -419,3 +419,15 @@ def test_no_cell_whatever_it_holds_stops_the_reading(
     assert {item.id for item in items if isinstance(item, Transcript)} >= {"s2"}
     assert log.records == len(items) - log.derived + log.left_out.total
     assert log.left_out.words().isprintable()
+
+
+def test_half_an_emoji_loses_nothing_but_itself(tmp_path: Path) -> None:
+    half = r"\ud83d"
+    writer = Writer(tmp_path / "reflexio_org.db", release="0.2.25")
+    metadata = f'{{"title": "{half}", "reflexio_retrieval_enabled": true}}'
+    request = writer.request("r1", "u1", "s1", metadata=metadata)
+    writer.turn(request, BEGIN, "Agent", tools_used=f'[{{"tool_name": "x", "tool_data": "{half}"}}]')
+    record, account = read_one(writer)
+    assert TagArms().read(record).arm == "treatment"
+    assert record.interactions[0].tools[0].arguments == "\ufffd"
+    assert not account.left_out.counts

@@ -6,6 +6,7 @@ import hashlib
 import json
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +136,13 @@ def test_a_verdict_on_a_whole_session_spoils_no_measure_of_learnings(newest_log:
     found = report(newest_log, now=NOW, compat="reflexio")
     assert "every result needs one" not in found.text()
     assert "1 learning verdict that names no answer" in " ".join(found.text().split())
+
+
+def test_without_a_configuration_the_experiment_of_the_newest_requests_is_taken(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "reflexio_org.db")
+    for day, name in enumerate(("first", "a-second")):
+        arm = {"retrieval_experiment_id": name, "retrieval_experiment_arm": "holdout"}
+        writer.session(f"s{day}", f"u{day}", BEGIN + timedelta(days=day), **arm)
+        writer.outcome(f"s{day}", f"u{day}", BEGIN + timedelta(days=day))
+    writer.session("s2", "u2", BEGIN - timedelta(days=1), retrieval_experiment_id="z-oldest")
+    assert report(writer.done(), now=NOW).to_dict()["further"]["arms"]["name"] == "experiment:a-second"
