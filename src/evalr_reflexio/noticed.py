@@ -9,8 +9,8 @@ from operator import itemgetter
 
 from evalr.estimates.words import count_words
 from evalr.quoting import quoted
-from evalr_reflexio.arms import MOST_LISTED, arm_of_tag
-from evalr_reflexio.rows import NOT_KEPT, RequestRow, SessionRecord
+from evalr_reflexio.arms import ANOTHER_TYPE, MOST_LISTED, arm_of_tag
+from evalr_reflexio.rows import RequestRow, SessionRecord
 from evalr_reflexio.stored import is_prefix
 
 TAGS = "tags differ between requests"
@@ -74,8 +74,8 @@ def irregularities(record: SessionRecord) -> list[str]:
         arms = {(request.experiment, request.experiment_arm) for request in requests if request.experiment is not None}
         if len(arms) > len({experiment for experiment, _ in arms}):
             found.append(EXPERIMENT_ARMS)
-        tags = {arm_of_tag(each.metadata).arm for each in requests if each.metadata is not NOT_KEPT}
-        if len(tags - {None}) > 1:
+        tags = (arm_of_tag(request.metadata) for request in requests)
+        if len({tag.arm or tag.seen for tag in tags if tag.cause in (None, ANOTHER_TYPE)}) > 1:
             found.append(TAGS)
     for row in record.outcomes:
         if row.through_request is not None and is_prefix(record, row):

@@ -307,9 +307,10 @@ def test_irregular_sessions_are_counted_and_listed(writer: Writer) -> None:
     assert all(item.result.flags == ("prefix",) for item in items if isinstance(item, Stored))  # type: ignore[union-attr]
 
 
-def test_tags_that_differ_are_listed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("later", ["false", '"true"', "1"])
+def test_tags_that_differ_are_listed(later: str, tmp_path: Path) -> None:
     writer = Writer(tmp_path / "reflexio.db", "0.2.25")
-    for number, tag in enumerate(["true", "false"]):
+    for number, tag in enumerate(["true", later]):
         at = BEGIN + timedelta(minutes=number)
         writer.request(f"r{number}", "u1", "s1", at, metadata=f'{{"reflexio_retrieval_enabled": {tag}}}')
         writer.turn(f"r{number}", at, "User")
