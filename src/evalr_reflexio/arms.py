@@ -115,17 +115,21 @@ class TagArms:
     Args:
         randomised: whether the application assigned by chance.
         unit: what it assigned.
+        metadata: of each request by its id, as the application's own log has it; by default that of Reflexio's log.
     """
 
     randomised: bool = False
     unit: Unit = "session"
+    metadata: Mapping[str, Any] | None = field(default=None, repr=False)
     name: str = field(default="tag", init=False)
     labels: Sequence[str] = field(default=(TREATMENT, CONTROL), init=False)
 
     def read(self, record: SessionRecord) -> ArmReading:
         """The arm of one session."""
         first = record.first
-        return ArmReading(None, NO_REQUEST) if first is None else arm_of_tag(first.metadata)
+        if first is None:
+            return ArmReading(None, NO_REQUEST)
+        return arm_of_tag(first.metadata if self.metadata is None else self.metadata.get(first.request_id, NOT_KEPT))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -289,7 +293,8 @@ def arms_of(
             raise InputError(
                 f"{store.path} keeps no metadata of requests, so it has no tags: only Reflexio 0.2.24 and 0.2.25 do, "
                 "and a later release that opens their database takes it out for good. Read a copy from before, "
-                "requests as JSON that have a metadata each, or split by request-source or experiment"
+                "requests as JSON that have a metadata each, give that of your own log as TagArms(metadata=...), or "
+                "split by request-source or experiment"
             )
         return TagArms(randomised=randomised, unit=unit)
     if kind == SOURCE_WORD and rest:

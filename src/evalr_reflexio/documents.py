@@ -264,8 +264,10 @@ def _with_ids(rows: Sequence[dict[str, Any]], table: str, file: Path, answers: A
 def _insert(connection: sqlite3.Connection, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
     columns = [name for name in FIELDS[table] if name != "rowid"]
     marks = ", ".join("?" * len(columns))
-    # Pages of answers overlap, so that the same row may come twice.
-    query = f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}) VALUES ({marks})"
+    # Pages of answers overlap, so that the same row may come twice; and a file may have some of its columns alone.
+    newest = ", ".join(f"{name} = coalesce(excluded.{name}, {name})" for name in columns)
+    adding = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"
+    query = f"{adding} ON CONFLICT ({_KEYS[table]}) DO UPDATE SET {newest}"
     connection.executemany(query, ([_cell(row.get(name), name) for name in columns] for row in rows))
 
 

@@ -710,7 +710,7 @@ class Store:
         return playbook_digest(text_of(content), None if trigger is None else text_of(trigger))
 
     def experiments_seen(self) -> dict[str, Counter[str]]:
-        """The retrieval experiments that requests name, that of the newest request first, each with its requests by arm."""
+        """The experiments that requests name, that of the newest request first, each with its requests by arm."""
         if self._experiments is None:
             self._experiments = self._find_experiments()
         return self._experiments

@@ -105,6 +105,28 @@ def test_requests_that_carry_metadata_feed_the_tags(tmp_path: Path) -> None:
     assert Counter(item.arm for item in log if isinstance(item, Transcript)) == {"treatment": 1, "control": 1, None: 2}
 
 
+STAMPS = [{"request_id": "r-u01-s01-0", "metadata": {"reflexio_retrieval_enabled": True}}]
+
+
+@pytest.mark.parametrize("name", ["a-stamps.json", "z-stamps.json"])
+def test_a_file_with_the_metadata_alone_feeds_the_tags_of_what_was_fetched(name: str, answers: Path) -> None:
+    before = records_of(answers)
+    (answers / name).write_text(json.dumps({"requests": STAMPS}))
+    arms = {key: TagArms().read(record).arm for key, record in records_of(answers).items()}
+    assert {key: arm for key, arm in arms.items() if arm} == {("u01", "s01"): "treatment"}
+    assert arms.keys() == before.keys()
+
+
+def test_metadata_of_ones_own_log_tags_sessions_of_any_release(newest_log: Path) -> None:
+    arms = TagArms(metadata={each["request_id"]: each["metadata"] for each in STAMPS})
+    found = impact(newest_log, arms=arms).arms
+    assert found is not None
+    assert found.by_arm["treatment"].coverage.whole == 1
+    assert {*found.untagged} == {"no metadata is kept", "no request"}
+    log = read(newest_log, arms=arms)
+    assert [item.id for item in log if isinstance(item, Transcript) and item.arm] == ["s01"]
+
+
 def test_a_session_may_be_spread_over_files_which_may_overlap(answers: Path) -> None:
     whole = answer("requests_all")["sessions"]
     session = next(each for each in whole if len(each["requests"]) > 1)
