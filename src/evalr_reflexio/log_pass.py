@@ -40,14 +40,14 @@ from evalr_reflexio.log import Options, ReflexioLog
 from evalr_reflexio.noticed import irregularities
 from evalr_reflexio.parts import PartsElsewhere
 from evalr_reflexio.places import config_for, open_store
-from evalr_reflexio.rows import InteractionRow, LearningRow, Reference, SessionRecord, ShadowRow
-from evalr_reflexio.speaking import Bearer, Spoken
+from evalr_reflexio.rows import LearningRow, Reference, SessionRecord, ShadowRow
+from evalr_reflexio.speaking import Spoken
 from evalr_reflexio.splits import Splits
 from evalr_reflexio.store import Placed, Span, Store
 from evalr_reflexio.stored import OUTCOME as OUTCOME_MEASURE
 from evalr_reflexio.stored import Told, customer_verdict, learnings_told, outcomes_told, shadows_told, treatment_side
 from evalr_reflexio.tables import OUTCOMES
-from evalr_reflexio.turns import judged_turns, said_by
+from evalr_reflexio.turns import JudgedTurns, judged_turns, said_by
 
 if TYPE_CHECKING:
     from evalr_reflexio.counting import ReportSums
@@ -167,13 +167,14 @@ class LogPass:
                 said = said_by(record.interactions, sums.now)
                 reading = NO_ARMS if self.arms is None else self.arms.read(record)
                 odd = irregularities(record)
+                turns = judged_turns(record)
                 if self.gathering is not None:
-                    self.gathering.see(record, said=said, reading=reading, odd=odd)
+                    self.gathering.see(record, said=said, reading=reading, odd=odd, turns=turns)
                 if self.splits is not None:
                     self.splits.see(record)
                 if self._is_ordinary(record):
                     self.log.noticed.see(record, odd)
-                    self._count(record, said, self._count_arm(record, reading), sums)
+                    self._count(record, said, turns, self._count_arm(record, reading), sums)
                 else:
                     yield from self._of(record, self.store.learning_texts(references_in([record])))
             if self.log.progress is not None:
@@ -191,20 +192,19 @@ class LogPass:
             return False
         return self.options.compat is None or all(row.interaction is not None for row in record.learning_verdicts)
 
-    def _count(self, record: SessionRecord, said: Spoken, arm: str | None, sums: ReportSums) -> None:
+    def _count(
+        self, record: SessionRecord, said: Spoken, turns: JudgedTurns, arm: str | None, sums: ReportSums
+    ) -> None:
         """What `_of` does with a session, without an object for each thing."""
         log = self.log
         if record.requests[0].evaluation_only:
             self.notes["for evaluation only"] += 1
         log.records += 1
-        turns: Mapping[int, InteractionRow | Bearer] = {}
         side = treatment_side(self.options.shadow, arm, self.controls)
         if record.interactions:
             log.derived += 1
             sums.conversation(record, said)
             self._count_parts(record, said if said.is_all else said_by(record.interactions), side, sums)
-            if record.shadow_verdicts or record.learning_verdicts:
-                turns = judged_turns(record)
         else:
             log.leave_out(NOTHING_SAID, f"session {quoted(record.session)}")
         if record.outcomes:
@@ -255,9 +255,7 @@ class LogPass:
                 self.log.records += 1
                 sums.outcome(record, row, corrections)
 
-    def _count_shadows(
-        self, record: SessionRecord, side: Side | None, turns: Mapping[int, InteractionRow | Bearer], sums: ReportSums
-    ) -> None:
+    def _count_shadows(self, record: SessionRecord, side: Side | None, turns: JudgedTurns, sums: ReportSums) -> None:
         rows = self._of_prompt(record)
         last = {(row.interaction, row.prompt_version): row.verdict_id for row in rows}
         for row in rows:
@@ -271,9 +269,7 @@ class LogPass:
                 turn = None if row.interaction is None else turns.get(row.interaction)
                 sums.shadow(record, row, row.at if turn is None else turn.at, side)
 
-    def _count_learnings(
-        self, record: SessionRecord, turns: Mapping[int, InteractionRow | Bearer], sums: ReportSums
-    ) -> None:
+    def _count_learnings(self, record: SessionRecord, turns: JudgedTurns, sums: ReportSums) -> None:
         rows = record.learning_verdicts
         last = {(row.interaction, row.kind, row.learning): row.result_id for row in rows} if len(rows) > 1 else {}
         by_response: dict[int, list[tuple[LearningRow, bool]]] = {}

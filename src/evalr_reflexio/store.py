@@ -66,9 +66,14 @@ from evalr_reflexio.tables import (
 from evalr_reflexio.turns import OrdinaryTurns, ids_of, spoken_in
 
 Row = TypeVar("Row")
+Rows = Iterable[Sequence[Sequence[Any]]]
+"""Rows as the database has them, some at a time."""
 
 BATCH = 128
 """How many sessions are put together at a time: more would be slower, since Python then looks through more of them."""
+
+_CLOSE = 3
+"""Among how many rows for each that is wanted it is faster to read them all than to look up each."""
 
 _SAMPLED = 1_000
 """How many requests are looked at, to cut a log into spans of time."""
@@ -285,8 +290,8 @@ class Store:
     ) -> Iterator[SessionRecord]:
         """The sessions of a span of time, by when they began, as `sessions` has them; `placed` takes note of them."""
         parts = self._parts(account, placed)
-        for batch in self._batches(account, span):
-            lost = self._add_requests(batch, parts)
+        for batch, rows in self._batches(account, span):
+            lost = self._add_requests(batch, rows, parts)
             records = [record for record in batch.values() if record.requests]
             placed.interactions += self._fill(records, parts, placed.verdicts, without, now)
             placed.interactions += self._leave_out_turns(lost, account)
@@ -345,41 +350,47 @@ class Store:
             "SELECT DISTINCT coalesce(user_id, '') FROM requests WHERE session_id = ? ORDER BY 1", (session,)
         )
         batch = {(user, session): SessionRecord(user, session) for (user,) in rows}
-        self._add_requests(batch, parts)
+        self._add_requests(batch, self._queries.keyed(REQUESTS, "session_id", [session]), parts)
         records = [record for record in batch.values() if record.requests]
         self._fill(records, parts, Placed().verdicts)
         self.check_unchanged()
         return records
 
-    def _batches(self, account: Log, span: Span) -> Iterator[dict[tuple[str, str], SessionRecord]]:
-        """The sessions, by when they began as their first request writes it, still without their requests."""
+    def _batches(self, account: Log, span: Span) -> Iterator[tuple[dict[tuple[str, str], SessionRecord], Rows]]:
+        """The sessions, by when they began as their first request writes it, and the rows among which are theirs."""
         account.bytes_total = self.size
         if REQUESTS not in self.columns:
             return
         bounds = [bound for bound in (span.begin, span.end) if bound is not None]
-        inside = [] if span.begin is None else ["coalesce(began >= ?, 0)"]
-        inside += [] if span.end is None else ["NOT coalesce(began >= ?, 0)"]
+        after = "1" if span.begin is None else "coalesce(began >= ?, 0)"
+        before = "1" if span.end is None else "NOT coalesce(began >= ?, 0)"
         rows = self._queries.rows(
-            "SELECT coalesce(user_id, ''), session_id, min(created_at) AS began, count(*) FROM requests "
-            f"WHERE {_NAMED} GROUP BY 1, 2 {'HAVING' if inside else ''} {' AND '.join(inside)} ORDER BY began, 2, 1",
+            "SELECT coalesce(user_id, ''), session_id, min(created_at) AS began, count(*), min(rowid), max(rowid) "
+            f"FROM requests WHERE {_NAMED} GROUP BY 1, 2 HAVING {after} AND {before} ORDER BY began, 2, 1",
             bounds,
         )
         total, seen = max(1.0, self.count(REQUESTS) * span.share), 0
         while found := list(islice(rows, BATCH)):
-            yield {(user, session): SessionRecord(user, session) for user, session, _, _ in found}
-            seen += sum(count for *_, count in found)
+            _, _, _, counts, firsts, lasts = zip(*found, strict=True)
+            count, first, last = sum(counts), min(firsts), max(lasts)
+            # What is written as time goes by is close together, and need not be looked up.
+            if last - first < _CLOSE * count:
+                requests: Rows = [self._queries.placed(REQUESTS, first, last)]
+            else:
+                requests = self._queries.keyed(REQUESTS, "session_id", list(dict.fromkeys(row[1] for row in found)))
+            yield {(user, session): SessionRecord(user, session) for user, session, *_ in found}, requests
+            seen += count
             account.bytes_read = int(self.size * min(1.0, seen / total))
 
-    def _add_requests(self, batch: Mapping[tuple[str, str], SessionRecord], parts: Parts) -> list[str]:
-        """Give sessions their requests. Returns the ids of those that cannot be used."""
+    def _add_requests(self, batch: Mapping[tuple[str, str], SessionRecord], requests: Rows, parts: Parts) -> list[str]:
+        """Give sessions their requests, which are among these. Returns the ids of those that cannot be used."""
         lost: list[str] = []
         missing = None if self.keeps_metadata else NOT_KEPT
-        sessions = list(dict.fromkeys(session for _, session in batch))
-        for rows in self._queries.keyed(REQUESTS, "session_id", sessions):
+        for rows in requests:
             for row in rows:
                 record = batch.get((row[2] or "", row[3]))
                 if record is None:
-                    continue  # another user's, of the same session id
+                    continue  # another session's
                 try:
                     record.requests.append(request_row(row, parts, missing))
                 except Reason as reason:

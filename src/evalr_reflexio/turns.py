@@ -24,6 +24,9 @@ RawTurns = Sequence[Sequence[Any]]
 """Rows of interactions as the database gives them, with the columns of FIELDS."""
 
 
+_NONE: Mapping[int, Any] = {}
+
+
 class OrdinaryTurns(Sequence[InteractionRow]):
     """The turns of an ordinary session.
 
@@ -75,8 +78,13 @@ def raw_roles_of(turns: Sequence[InteractionRow]) -> list[str]:
     return turns.column(_ROLE) if isinstance(turns, OrdinaryTurns) else [turn.raw_role for turn in turns]
 
 
-def judged_turns(record: SessionRecord) -> Mapping[int, InteractionRow | Bearer]:
+JudgedTurns = Mapping[int, InteractionRow | Bearer]
+
+
+def judged_turns(record: SessionRecord) -> JudgedTurns:
     """The turns that a session's verdicts on answers and on learnings are about, and maybe others, by their id."""
+    if not record.shadow_verdicts and not record.learning_verdicts:
+        return _NONE
     judged = {row.interaction for row in record.shadow_verdicts}
     judged.update(row.interaction for row in record.learning_verdicts)
     turns = record.interactions

@@ -16,7 +16,7 @@ from evalr.errors import InputError
 from evalr.inputs import Clock
 from evalr.logs.finding import find_reader
 from evalr.logs.jsonl import JsonlReader
-from evalr.logs.log import Log
+from evalr.logs.log import Log, reader_settings
 from evalr.measures.measure import Measure
 from evalr.reports.lane import Lane
 from evalr.reports.reading import Progress, Reading
@@ -30,7 +30,7 @@ from evalr.verdicts import Result
 def report(
     path: str | PathLike[str],
     *,
-    processes: int = 1,
+    processes: int | None = None,
     window: timedelta | None = None,
     now: datetime | Clock | None = None,
     since: datetime | None = None,
@@ -51,9 +51,9 @@ def report(
 
     Args:
         path: of one of evalr's own logs. A log of another kind is read as `evalr.report` reads it.
-        processes: how many read the log, each a part of it. A compressed log is read by one. Each is a Python of its
-            own: measures must be installed or be found in a module by their names, and keys must be texts or be
-            functions of a module.
+        processes: how many read the log, each a part of it; by default one, or what a reader of another kind that has
+            such a setting finds best. A compressed log is read by one. Each is a Python of its own: measures must be
+            installed or be found in a module by their names, and keys must be texts or be functions of a module.
         window: how long a person has to act, as for `evalr.report`.
         now: the reading time, as for `evalr.report`.
         since: begins the period, as for `evalr.report`.
@@ -74,7 +74,7 @@ def report(
         InputError: as `evalr.report` does; and where something cannot be sent to other processes.
         EvalrError: as `evalr.report` does; and where a process ended before it was done.
     """
-    log = _log(path, processes, kind, strict)
+    log, settings = _log(path, processes, kind, strict, settings)
     return report_of_log(
         log,
         window=window,
@@ -95,12 +95,17 @@ def report(
     )
 
 
-def _log(path: str | PathLike[str], processes: int, kind: str | None, strict: bool) -> str | PathLike[str] | Log:
-    """A log that reads itself, or the path of one of another kind."""
-    check_processes(processes)
-    if not isinstance(find_reader(path, kind=kind), JsonlReader):
-        return path
-    return bulk_log(Path(path), strict=strict, processes=processes)
+def _log(
+    path: str | PathLike[str], processes: int | None, kind: str | None, strict: bool, settings: dict[str, Any]
+) -> tuple[str | PathLike[str] | Log, dict[str, Any]]:
+    """A log that reads itself, or the path of one of another kind, and the settings of that."""
+    if processes is not None:
+        check_processes(processes)
+    reader = find_reader(path, kind=kind)
+    if isinstance(reader, JsonlReader):
+        return bulk_log(Path(path), strict=strict, processes=processes or 1), settings
+    takes_it = processes is not None and "processes" in reader_settings(reader)
+    return path, {**settings, "processes": processes} if takes_it else settings
 
 
 @dataclass(frozen=True)
@@ -144,7 +149,7 @@ class Tallies(Mapping[str, Tally[Any]]):
 def tallies(
     path: str | PathLike[str],
     *,
-    processes: int = 1,
+    processes: int | None = None,
     window: timedelta | None = None,
     now: datetime | Clock | None = None,
     since: datetime | None = None,
@@ -181,8 +186,9 @@ def tallies(
         InputError: as for `report`; and where a summary refuses a verdict.
         EvalrError: as for `report`.
     """
+    given, settings = _log(path, processes, kind, strict, settings)
     asked = Asked(window, now, since, until, by, cluster, measures, settings)
-    log, reading, _ = begin(_log(path, processes, kind, strict), asked, kind=kind, strict=strict)
+    log, reading, _ = begin(given, asked, kind=kind, strict=strict)
     assert isinstance(log, Log)
     reading.read(log, progress)
     found: dict[str, Tally[Any]] = {}

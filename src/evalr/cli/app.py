@@ -66,7 +66,12 @@ Cluster = Annotated[
 ]
 Level = Annotated[float, typer.Option(metavar="SHARE", help="Of the two-sided intervals.")]
 Processes = Annotated[
-    int, typer.Option(metavar="NUMBER", min=1, help="Read evalr's own log in so many processes at once.")
+    int | None,
+    typer.Option(
+        metavar="NUMBER",
+        min=1,
+        help="Read the log in so many processes at once, where its reader can. [default: the reader's]",
+    ),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first record that cannot be used.")]
 Settings = Annotated[
@@ -121,7 +126,7 @@ def report(
         typer.Option("--html", metavar="FILE", help="Write a page, too: everything over time, by arm, and as plots."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
-    processes: Processes = 1,
+    processes: Processes = None,
     strict: Strict = False,
 ) -> None:
     """Measure a log: every number with its interval and account."""
@@ -189,7 +194,7 @@ def gate(
     cluster: Cluster = None,
     level: Level = 0.95,
     settings: Settings = None,
-    processes: Processes = 1,
+    processes: Processes = None,
     strict: Strict = False,
 ) -> None:
     """Pass or fail a log, such as 'drop_off<20%'.

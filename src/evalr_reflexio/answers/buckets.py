@@ -20,7 +20,14 @@ from evalr_reflexio.answers.feeding import alone, of_singles
 Sums = dict[int, dict[int, int]]
 """By bucket, then by the number of the user: sessions, and above bit 32 those that succeeded."""
 
-_SUCCESS = 1 << 32
+_SUCCESS = 32
+_SUCCEEDED = (1 << _SUCCESS) + 1
+_SESSIONS = (1 << _SUCCESS) - 1
+
+
+def _apart(both: int) -> tuple[int, int]:
+    """Sessions that succeeded, and sessions."""
+    return both >> _SUCCESS, both & _SESSIONS
 
 
 @lru_cache(maxsize=4096)
@@ -48,13 +55,13 @@ def success_trend(parts: Iterable[ArmSums], bucket: Bucket, level: float, given_
             days[day] = buckets.setdefault(_first_day(day, bucket), {})
         for user, day, success in zip(sums.users, sums.days, sums.successes, strict=True):
             users = days[day]
-            users[user] = users.get(user, 0) + (_SUCCESS + 1 if success else 1)
+            users[user] = users.get(user, 0) + (_SUCCEEDED if success else 1)
     found = {}
     for day, users in buckets.items():
-        own_hits, own = divmod(users.pop(OWN, 0), _SUCCESS)
-        rows = ((numbering.keys[user], *divmod(both, _SUCCESS)) for user, both in users.items())
+        own_hits, own = _apart(users.pop(OWN, 0))
+        rows = [(numbering.keys[user], *_apart(both)) for user, both in users.items()]
         entry = Entry(Counts.of_sums(rows, of_singles(own_hits, own, own)))
-        entry.results = entry.counted = sum(both % _SUCCESS for both in users.values()) + own
+        entry.results = entry.counted = sum(map(_SESSIONS.__and__, users.values())) + own
         found[name_of_bucket(day, bucket)] = success_rate.estimate(alone(success_rate, entry, given_by), level=level)
     return in_order(bucket, found, success_rate, level)
 

@@ -23,7 +23,7 @@ from evalr_reflexio.config import Config
 from evalr_reflexio.noticed import Noticed
 from evalr_reflexio.rows import InteractionRow, OutcomeRow, Reference, SessionRecord
 from evalr_reflexio.speaking import Bearer, Spoken
-from evalr_reflexio.turns import judged_turns, said_by
+from evalr_reflexio.turns import JudgedTurns, judged_turns, said_by
 
 NO_ARMS = ArmReading(None)
 
@@ -76,6 +76,7 @@ class Gathering:
         said: Spoken | None = None,
         reading: ArmReading | None = None,
         odd: Sequence[str] | None = None,
+        turns: JudgedTurns | None = None,
     ) -> None:
         """Count one session, with all that the log holds of it.
 
@@ -84,6 +85,7 @@ class Gathering:
             said: what its turns say until the reading time; this and the others are found where they are not known.
             reading: its arm.
             odd: what is odd about it.
+            turns: those that its verdicts are about; see `judged_turns`.
         """
         if reading is None:
             reading = NO_ARMS if self.arms is None else self.arms.read(record)
@@ -104,9 +106,7 @@ class Gathering:
                 self._see_shadow(turn.at)
             for turn in said.given:
                 self._see_given(turn)
-        turns: Mapping[int, InteractionRow | Bearer] = {}
-        if record.shadow_verdicts or record.learning_verdicts:
-            turns = judged_turns(record)
+        turns = judged_turns(record) if turns is None else turns
         if record.shadow_verdicts:
             self.shadows.see(record, turns, arm, self.asked)
         if record.learning_verdicts:
