@@ -14,7 +14,7 @@ from evalr_reflexio.documents import is_disk_layout, looks_like_answers, read_an
 from evalr_reflexio.store import Store
 
 HEAD = 64 * 1024
-CACHE = "-65536"
+CACHE = "-8192"
 """Of pages, in KiB with a minus: what keeps memory flat is that it has a bound."""
 
 _LOOKED_AT = 50
