@@ -51,6 +51,7 @@ from evalr_reflexio.compat import (
     row_counts,
     session_counts,
     session_outcome,
+    significant_shadow_comparisons,
 )
 from evalr_reflexio.config import Config, Experiment, read_config
 from evalr_reflexio.conversing import Conversation
@@ -143,6 +144,7 @@ __all__ = [
     "row_counts",
     "session_counts",
     "session_outcome",
+    "significant_shadow_comparisons",
     # judging
     "Conversation",
     "LogGrading",

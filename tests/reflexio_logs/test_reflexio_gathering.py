@@ -42,6 +42,9 @@ class Nothing:
     path, org = "made up", None
     notes: tuple[str, ...] = ()
 
+    def learning_texts(self, references: object) -> dict[Reference, str]:
+        return {}
+
 
 @st.composite
 def sessions(draw: Any, number: int) -> SessionRecord:

@@ -787,3 +787,14 @@ def test_the_texts_of_comparisons_are_looked_up_when_they_are_asked_for(newest_l
     assert len(newest) == 5
     gone = replace(found.recent[0], interaction=10**9)
     assert comparison_texts(newest_log, [gone]).left_out == {"without its exchange": 1}
+
+
+def test_learnings_say_how_they_begin(newest_log: Path) -> None:
+    found = impact(newest_log, now=NOW)
+    assert found.learnings is not None
+    harming = {(each.kind, each.id): each.text for each in found.learnings.harming}
+    assert harming["user_playbook", "10"] == "When: when asked\nAlways confirm step 10"
+    assert harming["profile", "prof-u11"] == "u11 prefers short answers"
+    assert {each.text for each in found.learnings.given if each.id == "prof-deleted"} == {None}
+    assert "'When: when asked Always confirm step 10'" in " ".join(str(found).split())
+    assert found.to_dict()["learnings"]["harming"][0]["text"]

@@ -48,6 +48,7 @@ def test_the_command_prints_every_figure_as_json(newest_log: Path) -> None:
     for name in ("exp-a-stopped", "exp-b-active"):
         equal(found["retrieval_experiment_results"][name], given(f"experiment_{name}"))
     equal(found["recent_shadow_comparisons"], given("shadow_recent_100"))
+    assert found["significant_shadow_comparisons"] == {"wins": 11, "losses": 7, "ties": 3}
     equal(found["learning_counts"], given("learning_counts"))
     equal(found["get_session_outcomes"], given("session_outcomes"))
     equal(found["get_agent_success_evaluation_results"], given("success_results"))

@@ -377,7 +377,7 @@ def answers_of(
         everyone=arm_answer(everyone, everyone.entries(), sum(map(bool, members.published)), asked, judge),
         arms=None if arms is None else _arms(gathering, arms, entries, members, judge, randomised=randomised),
         shadow=_shadow(gathering),
-        learnings=_learnings(gathering, judge),
+        learnings=_learnings(gathering, store, judge),
         recent=tuple(recent_outcome(*each) for each in gathering.recent),
         recent_of=gathering.recent.seen,
         customers=_customers(gathering),
@@ -440,7 +440,7 @@ def _shadow(gathering: Gathering) -> ShadowAnswer | None:
     return sums.answer(gathering.asked, has_arms=gathering.arms is not None)
 
 
-def _learnings(gathering: Gathering, judge: tuple[str, str]) -> LearningAnswer | None:
+def _learnings(gathering: Gathering, store: Store, judge: tuple[str, str]) -> LearningAnswer | None:
     if not gathering.learnings.learnings and not gathering.learnings.left_out:
         return None
     # Where nobody is in an arm, those in none are everybody, of whom there is as much to say as without arms.
@@ -450,7 +450,8 @@ def _learnings(gathering: Gathering, judge: tuple[str, str]) -> LearningAnswer |
     for arm, sums in gathering.sums.items():
         if in_no_arm or gathering.could_be_given(arm):
             ended.merge(sums)
-    return gathering.learnings.answer(gathering.asked, ended.ended(), judge, among=among, in_no_arm=in_no_arm)
+    found = gathering.learnings.answer(gathering.asked, ended.ended(), judge, among=among, in_no_arm=in_no_arm)
+    return found.with_texts(store.learning_texts(found.references()))
 
 
 def _customers(gathering: Gathering) -> CustomerAnswer | None:

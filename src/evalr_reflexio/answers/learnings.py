@@ -99,6 +99,7 @@ class LearningRecord(Fielded):
         successes_with: sessions that cite it and succeeded. Rule attribution is an association, too.
         failures_with: sessions that cite it and failed.
         association: success with and without it; None where no session with it was judged.
+        text: how what it says begins; None where the log does not have it any more.
     """
 
     kind: str
@@ -120,6 +121,7 @@ class LearningRecord(Fielded):
     successes_with: int
     failures_with: int
     association: Association | None
+    text: str | None = None
 
     @property
     def net_sessions(self) -> int:
@@ -186,9 +188,16 @@ class LearningAnswer(Fielded):
     known: int
     left_out: Mapping[str, int]
 
+    def references(self) -> set[Reference]:
+        """The learnings that are listed."""
+        return {Reference(each.kind, each.id) for name in _LISTS for each in getattr(self, name)}
+
+    def with_texts(self, texts: Mapping[Reference, str]) -> LearningAnswer:
+        """The same, with how the texts of what is listed begin."""
+        return replace(self, **{name: tuple(_begun(each, texts) for each in getattr(self, name)) for name in _LISTS})
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, in plain types that JSON takes."""
-        lists = ("harming", "helping", "cited_rules", "given", "marked")
         return {
             "verdicts": self.verdicts.to_dict(),
             "responses": self.responses.to_dict(),
@@ -197,12 +206,22 @@ class LearningAnswer(Fielded):
             "attached": self.attached,
             "judged": self.judged,
             "diagnoses": dict(self.diagnoses),
-            **{name: [each.to_dict() for each in getattr(self, name)] for name in lists},
+            **{name: [each.to_dict() for each in getattr(self, name)] for name in _LISTS},
             "recent": [each.to_dict() for each in self.recent],
             "recent_of": self.recent_of,
             "known": self.known,
             "left_out": dict(self.left_out),
         }
+
+
+_LISTS = ("harming", "helping", "cited_rules", "given", "marked")
+_BEGINNING = 160
+"""Characters of what a learning says."""
+
+
+def _begun(each: LearningRecord, texts: Mapping[Reference, str]) -> LearningRecord:
+    text = texts.get(Reference(each.kind, each.id))
+    return each if text is None else replace(each, text=text[:_BEGINNING])
 
 
 class _One:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 BUCKETS_SHOWN = 10
 LEARNINGS_SHOWN = 5
+LEARNING_TEXT = 60
+"""Characters of what a learning says."""
 COMPARISONS_SHOWN = 3
 RECENT_SHOWN = 5
 
@@ -276,7 +278,7 @@ def _learnings(learnings: LearningAnswer) -> Lines:
         yield FurtherLine("sessions that cite it (an association)")
     for each in rules:
         words = f"{each.successes_with:,} succeeded, {each.failures_with:,} failed"
-        yield FurtherLine(_name(each), f"{each.net_sessions:+,}", notes=[words], within=True)
+        yield FurtherLine(_name(each), f"{each.net_sessions:+,}", notes=[*_says(each), words], within=True)
 
 
 def _some(title: str, records: Iterable[LearningRecord]) -> Lines:
@@ -284,13 +286,17 @@ def _some(title: str, records: Iterable[LearningRecord]) -> Lines:
     if shown:
         yield FurtherLine(title)
     for each in shown:
-        notes = [f"{each.positive:,} helped, {each.neutral:,} neutral, {each.negative:,} hurt"]
+        notes = [*_says(each), f"{each.positive:,} helped, {each.neutral:,} neutral, {each.negative:,} hurt"]
         if each.diagnoses:
             notes.append(_counts(each.diagnoses))
         association = each.association
         if association is not None and association.difference.low is not None:
             notes.append(number_line("success with it: association", association.difference))
         yield FurtherLine(_name(each), notes=notes, within=True)
+
+
+def _says(record: LearningRecord) -> list[str]:
+    return [] if record.text is None else [quoted(" ".join(record.text.split()), longest=LEARNING_TEXT)]
 
 
 def _name(record: LearningRecord) -> str:

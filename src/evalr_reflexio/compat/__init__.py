@@ -14,7 +14,7 @@ from evalr_reflexio.compat.regenerating import (
     regeneration_strata,
 )
 from evalr_reflexio.compat.section import own_section
-from evalr_reflexio.compat.shadows import recent_shadow_comparisons
+from evalr_reflexio.compat.shadows import recent_shadow_comparisons, significant_shadow_comparisons
 from evalr_reflexio.compat.verdicts import (
     get_agent_success_evaluation_results,
     get_retrieved_learning_evaluation_results,
@@ -50,4 +50,5 @@ __all__ = [
     "row_counts",
     "session_counts",
     "session_outcome",
+    "significant_shadow_comparisons",
 ]

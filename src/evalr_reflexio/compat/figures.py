@@ -16,7 +16,7 @@ from evalr_reflexio.compat.health import healthz_eval, row_counts
 from evalr_reflexio.compat.listing import session_counts
 from evalr_reflexio.compat.overview import SourceSets, read_page
 from evalr_reflexio.compat.regenerating import regeneration_candidates, regeneration_strata
-from evalr_reflexio.compat.shadows import MOST, recent_shadow_comparisons
+from evalr_reflexio.compat.shadows import MOST, recent_shadow_comparisons, significant_shadow_comparisons
 from evalr_reflexio.compat.tiles import Bucket
 from evalr_reflexio.compat.verdicts import (
     get_agent_success_evaluation_results,
@@ -81,6 +81,7 @@ def compat_figures(
         for join in ("session", "user"):
             ask(metadata_groups, name=f"groups_by_tag_joined_by_{join}", join=join, **period)
     ask(recent_shadow_comparisons, limit=MOST, config=config, now=now)
+    ask(significant_shadow_comparisons, config=config, **period)
     found["retrieval_experiments"] = retrieval_experiments(store, config=config)
     results = {
         each.id: ask(retrieval_experiment_results, each.id, config=config, now=now) for each in config.experiments

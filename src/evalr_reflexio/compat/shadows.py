@@ -12,7 +12,7 @@ from evalr.logs.reasons import Reason
 from evalr_reflexio.compat.account import AskedStore
 from evalr_reflexio.compat.cells import name_of, name_or_none
 from evalr_reflexio.compat.tiles import mean
-from evalr_reflexio.compat.windows import MONTH, Window, moment_of, now_of, text_of_time
+from evalr_reflexio.compat.windows import MONTH, Moment, Window, moment_of, now_of, text_of_time, window_of
 from evalr_reflexio.config import Config
 from evalr_reflexio.store import Store
 from evalr_reflexio.tables import LEARNINGS, SHADOWS
@@ -54,6 +54,29 @@ def win_rate_trend(asked: AskedStore, window: Window | None, version: str) -> di
         },
         "judge_prompt_version": version,
     }
+
+
+def significant_shadow_comparisons(
+    store: Store, *, since: Moment | None = None, until: Moment | None = None, config: Config | None = None,
+    now: datetime | Clock = utc_now, account: Log | None = None,
+) -> dict[str, int]:  # fmt: skip
+    """How many verdicts of a period say that the difference is significant, which Reflexio lists and does not count.
+
+    Args:
+        store: the log.
+        since: begins the period; see `overview`.
+        until: ends it.
+        config: the settings, whose prompt version is pinned; by default those found beside the log.
+        now: the reading time.
+        account: takes count of rows that are skipped.
+    """
+    asked = AskedStore(store, account)
+    counts = [0, 0, 0]
+    if store.has(SHADOWS):
+        rows = _rows(asked, window_of(since, until, now_of(now)), pinned_version(store, asked.config(config)))
+        for significant, won in asked.read(rows, lambda row: (row[4], _outcome(row)[1]), NOUN):
+            counts[won] += bool(significant)
+    return dict(zip(("wins", "losses", "ties"), counts, strict=True))
 
 
 def _point(day: str, wins: int, losses: int, ties: int) -> dict[str, Any]:
