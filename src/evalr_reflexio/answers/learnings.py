@@ -194,7 +194,8 @@ class LearningAnswer(Fielded):
 
     def with_texts(self, texts: Mapping[Reference, str]) -> LearningAnswer:
         """The same, with how the texts of what is listed begin."""
-        return replace(self, **{name: tuple(_begun(each, texts) for each in getattr(self, name)) for name in _LISTS})
+        begun: dict[str, Any] = {name: tuple(_begun(each, texts) for each in getattr(self, name)) for name in _LISTS}
+        return replace(self, **begun)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in plain types that JSON takes."""
