@@ -15,7 +15,6 @@ from evalr.inputs import Input, Side, Transcript
 from evalr.logs.further import ReportTerms
 from evalr.logs.log import Item, Log, Stored
 from evalr.quoting import quoted
-from evalr.verdicts import Verdict
 from evalr_reflexio.answers.gathering import NO_ARMS, Gathering
 from evalr_reflexio.answers.impact import answers_of, fewer_collections, gathering_for
 from evalr_reflexio.arm_checks import check_rule, computed_arm
@@ -36,17 +35,17 @@ from evalr_reflexio.conversations import (
     session_of,
     transcript_of,
 )
+from evalr_reflexio.corrections import corrections_in
 from evalr_reflexio.log import Options, ReflexioLog
 from evalr_reflexio.noticed import irregularities
 from evalr_reflexio.parts import PartsElsewhere
 from evalr_reflexio.places import config_for, open_store
-from evalr_reflexio.rows import LearningRow, Reference, SessionRecord, ShadowRow
+from evalr_reflexio.rows import LearningRow, OutcomeRow, Reference, SessionRecord, ShadowRow
 from evalr_reflexio.speaking import Spoken
 from evalr_reflexio.splits import Splits
 from evalr_reflexio.store import Placed, Span, Store
 from evalr_reflexio.stored import OUTCOME as OUTCOME_MEASURE
 from evalr_reflexio.stored import Told, customer_verdict, learnings_told, outcomes_told, shadows_told, treatment_side
-from evalr_reflexio.tables import OUTCOMES
 from evalr_reflexio.turns import JudgedTurns, judged_turns, said_by
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ class LogPass:
         self.controls = controls_of(arms, options.shadow)
         wanted = options.shadow_version or config.shadow_prompt_version
         self.prompt_version = None if wanted == ALL_PROMPTS else wanted
-        self.has_corrections = store.has(OUTCOMES, "tags")
+        self.corrections = corrections_in(store)
         self.notes: Counter[str] = Counter()
         self.placed = Placed()
         self._texts: dict[Reference, bool] = {}
@@ -245,10 +244,7 @@ class LogPass:
         rows = record.outcomes
         last = {row.evaluator: row.result_id for row in rows} if len(rows) > 1 else {}
         for row in rows:
-            corrections = row.corrections
-            if not self.has_corrections or not row.user:
-                self.notes["corrections"] += 1
-                corrections = None
+            corrections = self._corrections(record, row)
             if self.options.compat is None and last and last[row.evaluator] != row.result_id:
                 self._leave_out(DUPLICATE, f"result {row.result_id}")
             else:
@@ -302,7 +298,8 @@ class LogPass:
                 yield from self._parts(record, transcript, texts, arm)
             else:
                 self.log.leave_out(NOTHING_SAID, f"session {quoted(record.session)}")
-        yield from self._stored(outcomes_told(record, arm=arm))
+        outcomes = [row._replace(corrections=self._corrections(record, row)) for row in record.outcomes]
+        yield from self._stored(outcomes_told(replace(record, outcomes=outcomes), arm=arm))
         yield from self._shadows(record, arm)
         yield from self._stored(learnings_told(record, arm=arm))
         if record.customer_outcome is not None:
@@ -368,7 +365,7 @@ class LogPass:
                 # Nothing could be counted of whole answers with it among them.
                 self._leave_out(NO_ANSWER, each.place)
                 continue
-            stored = self._without_old_corrections(each)
+            stored = each.stored
             if self.options.compat is not None:
                 stored = _repeated(stored, times)
             elif each.is_earlier:
@@ -377,15 +374,11 @@ class LogPass:
             self.log.records += 1
             yield stored
 
-    def _without_old_corrections(self, told: Told) -> Stored:
-        """A verdict without the number that meant something else in the releases that wrote it."""
-        stored = told.stored
-        result = stored.result
-        is_old = not self.has_corrections or not getattr(told.row, "user", "")
-        if stored.measure != OUTCOME_MEASURE or not is_old or not isinstance(result, Verdict):
-            return stored
-        self.notes["corrections"] += 1
-        return Stored(stored.measure, replace(result, value=result.value.model_copy(update={"corrections": None})))
+    def _corrections(self, record: SessionRecord, row: OutcomeRow) -> int | None:
+        """What a verdict counts of corrections: not the number that meant something else in older releases."""
+        found = self.corrections.of(record, row)
+        self.notes["corrections"] += found is None and row.corrections is not None
+        return found
 
     def _leave_out(self, reason: str, place: str) -> None:
         self.log.records += 1

@@ -18,7 +18,7 @@ from evalr_reflexio.rows import InteractionRow, Reference, SessionRecord
 from evalr_reflexio.speaking import Bearer, Spoken, spoken
 from evalr_reflexio.tables import FIELDS, INTERACTIONS
 
-_ID, _ROLE = FIELDS[INTERACTIONS].index("interaction_id"), FIELDS[INTERACTIONS].index("role")
+_ID, _ROLE, _TOKENS = map(FIELDS[INTERACTIONS].index, ("interaction_id", "role", "token_count"))
 
 RawTurns = Sequence[Sequence[Any]]
 """Rows of interactions as the database gives them, with the columns of FIELDS."""
@@ -79,6 +79,12 @@ def raw_roles_of(turns: Sequence[InteractionRow]) -> list[str]:
 
 
 JudgedTurns = Mapping[int, InteractionRow | Bearer]
+
+
+def are_counted(turns: Sequence[InteractionRow]) -> bool:
+    """Whether any turn says how many tokens it has, as those do that 0.2.30 or a later release wrote."""
+    counts = turns.column(_TOKENS) if isinstance(turns, OrdinaryTurns) else [turn.tokens for turn in turns]
+    return any(count is not None for count in counts)
 
 
 def judged_turns(record: SessionRecord) -> JudgedTurns:

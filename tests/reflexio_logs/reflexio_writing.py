@@ -165,6 +165,7 @@ class Writer:
         return name
 
     def turn(self, request: str, at: object, role: str, content: str = "text", **row: Any) -> int:
+        row = {"token_count": len(content.split()), **row}  # from 0.2.30 on each turn has it
         return self.add("interactions", request_id=request, created_at=time_text(at), role=role, content=content, **row)
 
     def session(

@@ -19,8 +19,9 @@ from reflexio_writing import BEGIN, RELEASES, Writer, stored_log
 
 from evalr.errors import InputError, LogError, UnknownLogError
 from evalr.inputs import Transcript
-from evalr.logs import find_reader, read
+from evalr.logs import Stored, find_reader, read
 from evalr.reflexio import impact, open_store
+from evalr.reports.report import report
 
 
 def picture(folder: Path) -> dict[str, tuple[str, int, int]]:
@@ -406,6 +407,25 @@ def test_corrections_are_read_where_they_mean_corrections(release: str, tmp_path
     (verdict,) = [item.result.value for item in log if hasattr(item, "measure")]
     assert verdict.corrections == (None if release < "0.2.30" else 2)
     assert ("corrections are not read of 1 verdict" in "\n".join(log.notes)) == (release < "0.2.30")
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_release_that_counts_corrections_may_keep_older_numbers(processes: int, tmp_path: Path) -> None:
+    """As where 0.2.32 has brought the database of 0.2.29 up to date: its turns have no count of tokens."""
+    writer = Writer(tmp_path / "reflexio_org.db", "0.2.32")
+    for number, (counted, told) in enumerate([(1, {}), (None, {}), (None, {"tags": "[]"})]):
+        request = writer.request(f"r{number}", "u1", f"s{number}", BEGIN + timedelta(days=number))
+        writer.turn(request, BEGIN + timedelta(days=number), "User", token_count=counted)
+        at = BEGIN + timedelta(days=number)
+        writer.outcome(f"s{number}", at=at, number_of_correction_per_session=2, **told)
+    path = writer.done()
+    found = impact(path, now=BEGIN + timedelta(days=9))
+    assert [each.corrections for each in found.recent] == [2, None, 2]
+    assert found.everyone.measures["corrections"].n == 2
+    log = read(path, processes=processes)
+    assert [item.result.value.corrections for item in log if isinstance(item, Stored)] == [2, None, 2]
+    assert "corrections are not read of 1 verdict" in "\n".join(log.notes)
+    assert "corrections are not read of 1 verdict" in str(report(path, now=BEGIN + timedelta(days=9)))
 
 
 def test_customer_outcomes_of_a_release_without_ids(tmp_path: Path) -> None:

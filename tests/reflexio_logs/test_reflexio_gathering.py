@@ -16,6 +16,7 @@ from evalr_reflexio.answers.asked import Asked
 from evalr_reflexio.answers.gathering import Gathering
 from evalr_reflexio.answers.impact import answers_of
 from evalr_reflexio.conversations import session_of
+from evalr_reflexio.corrections import Corrections
 from evalr_reflexio.rows import (
     NOT_KEPT,
     CustomerOutcomeRow,
@@ -118,7 +119,7 @@ def gathering(records: list[SessionRecord]) -> Gathering:
         evaluator="judge",
         shadow_version="v1",
         controls=("control",),
-        knows_corrections=True,
+        corrections=Corrections(are_kept=True, are_dated=False),
     )
     for record in records:
         found.see(record)

@@ -20,6 +20,7 @@ from evalr_reflexio.answers.shadows import ShadowSums
 from evalr_reflexio.arm_checks import checked_by, computed_arm
 from evalr_reflexio.arms import ArmCounts, ArmReading, Arms, ExperimentArms
 from evalr_reflexio.config import Config
+from evalr_reflexio.corrections import Corrections
 from evalr_reflexio.noticed import Noticed
 from evalr_reflexio.rows import InteractionRow, OutcomeRow, Reference, SessionRecord
 from evalr_reflexio.speaking import Bearer, Spoken
@@ -38,7 +39,7 @@ class Gathering:
         evaluator: the judge of sessions whose verdicts count.
         shadow_version: the prompt version of the shadow verdicts that count; None where there are none.
         controls: the arms whose served answers had no Reflexio.
-        knows_corrections: whether the number of corrections means what it says.
+        corrections: which numbers are of corrections.
     """
 
     def __init__(
@@ -50,10 +51,10 @@ class Gathering:
         evaluator: str,
         shadow_version: str | None,
         controls: tuple[str, ...],
-        knows_corrections: bool,
+        corrections: Corrections,
     ) -> None:
         self.asked, self.arms, self.config, self.evaluator = asked, arms, config, evaluator
-        self.controls, self.knows_corrections = controls, knows_corrections
+        self.controls, self.corrections = controls, corrections
         self.numbering = Numbering()
         labels: list[str | None] = [None] if arms is None else [*arms.labels, None]
         self.sums: dict[str | None, ArmSums] = {label: ArmSums(self.numbering) for label in labels}
@@ -149,7 +150,7 @@ class Gathering:
                 self.health.failed_chunks += record.grading.failed_chunks
         if judged is not None:
             at = requests[0].at if requests else judged.at
-            corrections = judged.corrections if self.knows_corrections and judged.user else None
+            corrections = self.corrections.of(record, judged)
             sums.judge(record, judged, user, at, corrections)
             if requests:
                 sums.evaluated += 1

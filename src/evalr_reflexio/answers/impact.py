@@ -41,11 +41,11 @@ from evalr_reflexio.arms import Arms, ExperimentArms, arms_of
 from evalr_reflexio.assigning import AssignmentRule, Unit, share_of
 from evalr_reflexio.config import Config, Rates
 from evalr_reflexio.controls import controls_of
+from evalr_reflexio.corrections import corrections_in
 from evalr_reflexio.parsing import UNNAMED_EVALUATOR
 from evalr_reflexio.places import config_for, open_store
 from evalr_reflexio.store import Store
 from evalr_reflexio.stored import UNVERSIONED, Served
-from evalr_reflexio.tables import OUTCOMES
 
 if TYPE_CHECKING:
     from evalr_reflexio.blocks.beside import Beside
@@ -326,7 +326,7 @@ def gathering_for(store: Store, asked: Asked, arms: Arms | None, config: Config)
         evaluator=_judge(store, asked, config),
         shadow_version=_version(store, asked, config),
         controls=controls_of(arms, asked.shadow),
-        knows_corrections=store.has(OUTCOMES, "tags"),
+        corrections=corrections_in(store),
     )
 
 
