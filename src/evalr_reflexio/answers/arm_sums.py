@@ -135,5 +135,7 @@ class ArmSums:
         self.by_user.merge(other.by_user, numbers)
         for name in ("days", "successes", "turn_times", "turn_ends", "drop_times", "drop_ends"):
             getattr(self, name).extend(getattr(other, name))
+        is_same = isinstance(numbers, range)
         for name in ("users", "turn_users", "drop_users"):
-            getattr(self, name).extend(map(numbers.__getitem__, getattr(other, name)))
+            theirs = getattr(other, name)
+            getattr(self, name).extend(theirs if is_same else map(numbers.__getitem__, theirs))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import repeat
+from operator import add
 from typing import Any
 
 from evalr.summaries import Summary
@@ -41,7 +42,12 @@ class ByUser:
             self.size += missing
 
     def merge(self, other: ByUser, numbers: Sequence[int]) -> None:
-        """Add another's, whose numbers are those here."""
+        """Add another's, whose numbers are those here: `Numbering.of`."""
+        if isinstance(numbers, range):  # each is its own
+            self.reach(other.size - 1)
+            for mine, theirs in zip(self.columns, other.columns, strict=True):
+                mine[: other.size] = map(add, mine, theirs)
+            return
         self.reach(max(numbers, default=0))
         for mine, theirs in zip(self.columns, other.columns, strict=True):
             for number, value in zip(numbers, theirs, strict=False):

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from evalr.estimates.compare import rate_difference
@@ -486,15 +487,16 @@ class LearningSums:
         whole = self._together(by_use.values())
         responses = self._together([self.responses, *self.alone_by_use.values()])
         every = _Everyone(ended, self.numbering, judge, asked, among)
-        records: dict[Reference, LearningRecord] = {}
+
+        @cache  # since many are in several lists
+        def record(name: Reference) -> LearningRecord:
+            one = self.learnings[name]
+            return _record(name, one, one.in_no_arm if in_no_arm else one.by_user, every)
 
         def first(order: Any, wanted: Any) -> tuple[LearningRecord, ...]:
             chosen = [item for item in self.learnings.items() if wanted(*item)]
             chosen.sort(key=lambda item: (*order(item[1]), item[0]))
-            return tuple(
-                records.setdefault(name, _record(name, one, one.in_no_arm if in_no_arm else one.by_user, every))
-                for name, one in chosen[: asked.listed]
-            )
+            return tuple(record(name) for name, _ in chosen[: asked.listed])
 
         return LearningAnswer(
             verdicts=whole.estimates(asked.level, of_responses=False),
