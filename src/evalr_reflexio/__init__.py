@@ -4,11 +4,12 @@ Nothing here imports Reflexio, or writes to what it keeps.
 """
 
 from evalr_reflexio.answers.arm_answer import ArmAnswer, ArmPair, ArmsAnswer, Coverage
+from evalr_reflexio.answers.associations import Association
 from evalr_reflexio.answers.customers import CustomerAnswer
 from evalr_reflexio.answers.health import Health
 from evalr_reflexio.answers.impact import Impact, impact
 from evalr_reflexio.answers.learning_sums import ImpactEstimates
-from evalr_reflexio.answers.learnings import Association, LearningAnswer, LearningRecord
+from evalr_reflexio.answers.learnings import LearningAnswer, LearningRecord
 from evalr_reflexio.answers.recent import RecentOutcome
 from evalr_reflexio.answers.responses import JudgedResponse
 from evalr_reflexio.answers.shadows import Compared, ShadowAnswer

@@ -9,8 +9,9 @@ from evalr.estimates.lift import Lift
 from evalr.estimates.stating import method_sentence, number_cell
 from evalr.estimates.words import count_words
 from evalr.logs.blocks import Block, Card, Cards, Cell, Notice, Numbers, Table
+from evalr_reflexio.answers.associations import Association
 from evalr_reflexio.answers.learning_sums import ImpactEstimates
-from evalr_reflexio.answers.learnings import Association, LearningAnswer, LearningRecord
+from evalr_reflexio.answers.learnings import LearningAnswer, LearningRecord
 from evalr_reflexio.answers.responses import JudgedResponse
 from evalr_reflexio.blocks.beside import Beside
 from evalr_reflexio.blocks.words import LONGEST_NAME, counts_words, excerpt, moment, of_user, shortened
