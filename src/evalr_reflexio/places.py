@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,10 @@ CACHE = "-8192"
 
 _LOOKED_AT = 50
 
-_SERVERS = {"postgres:": "Postgres", "postgresql:": "Postgres", "supabase:": "Supabase"}
+_SERVERS = (
+    (re.compile(r"postgres(ql)?(\+\w+)?:"), "Postgres"),
+    (re.compile(r"supabase:|https?:/+[^/]*\.supabase\."), "Supabase"),
+)
 
 
 def open_store(path: str | os.PathLike[str], *, wait: float = WAIT) -> Store:
@@ -39,8 +43,8 @@ def open_store(path: str | os.PathLike[str], *, wait: float = WAIT) -> Store:
         `with open_store("reflexio_my-org.db") as store: ...`
     """
     text = os.fspath(path)
-    for start, what in _SERVERS.items():
-        if text.startswith(start):
+    for address, what in _SERVERS:
+        if address.match(text):
             raise LogError(f"this is the address of a server. {OTHER_STORAGE.format(what=what)}")
     if text.startswith(("http:/", "https:/")):
         raise LogError(

@@ -25,6 +25,11 @@ TENANT_SETTING = "lattice.tenant_id"
 
 MESSAGE = 500
 
+_REFLEXIO = (
+    "has the tables of Reflexio, which are read from its SQLite file and the answers of its HTTP API alone: fetch the "
+    "answers with evalr.reflexio.fetch_sync(url, folder, since=...) and read the folder"
+)
+
 
 class PostgresStore:
     """A store on a server.
@@ -105,6 +110,8 @@ class OpenPostgres:
             found = self._rows("SELECT version_num FROM reflexr_alembic_version")
             version = str(found[0][0]) if found else None
         if self._rows("SELECT to_regclass('reflexr_events')")[0][0] is None:
+            if self._rows("SELECT to_regclass('agent_success_evaluation_result')")[0][0] is not None:
+                raise LogError(f"{self._path} {_REFLEXIO}")
             raise no_store(self._path, "table reflexr_events", version)
         columns = {
             row[0]

@@ -340,6 +340,8 @@ def test_a_database_of_somebody_else(tmp_path: Path) -> None:
     [
         ("postgresql://db/reflexio", "From Postgres: fetch"),
         ("postgres:/db", "From Postgres: fetch"),
+        ("postgresql+psycopg://db/reflexio", "From Postgres: fetch"),
+        ("https://abc.supabase.co/rest", "From Supabase: fetch"),
         ("supabase://x", "From Supabase: fetch"),
         ("https://www.reflexio.ai", "is fetched first"),
     ],

@@ -465,6 +465,10 @@ def test_a_large_store_on_a_server_is_streamed(postgres: Any) -> None:
         ("DROP TABLE reflexr_events", "no table reflexr_events"),
         ("ALTER TABLE reflexr_events DROP COLUMN event_type", "no column event_type"),
         ("DELETE FROM reflexr_events", "no events in this reflexr log"),
+        (
+            "ALTER TABLE reflexr_events RENAME TO agent_success_evaluation_result",
+            "has the tables of Reflexio, which are read from .* fetch the answers",
+        ),
     ],
 )
 def test_a_server_without_a_store(postgres: Any, statement: str, message: str) -> None:
