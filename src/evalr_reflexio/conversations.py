@@ -98,7 +98,7 @@ def _turn(row: InteractionRow) -> Turn:
         Turn,
         {
             "role": row.role,
-            "text": row.content,
+            "text": row.content if row.content or row.action is None else row.action_description,
             "id": str(row.interaction_id),
             "at": row.at,
             "kind": row.action or "message",

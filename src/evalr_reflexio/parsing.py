@@ -124,9 +124,10 @@ def request_place(row: Sequence[Any]) -> str:
 
 def interaction_row(row: Sequence[Any], parts: Parts) -> InteractionRow:
     """A row of `interactions`. Raises Reason where it cannot be used."""
-    (interaction_id, request_id, at, raw_role, content, shadow, tokens, action, expert, tools, citations, learnings) = (
-        row
-    )
+    (
+        interaction_id, request_id, at, raw_role, content, shadow, tokens, action, expert, tools, citations, learnings,
+        described,
+    ) = row  # fmt: skip
     try:
         role = ROLES[raw_role]
     except (KeyError, TypeError):
@@ -178,6 +179,7 @@ def interaction_row(row: Sequence[Any], parts: Parts) -> InteractionRow:
         used,
         citations,
         learnings,
+        "" if not described else text_of(described),
     )
 
 

@@ -76,6 +76,8 @@ class InteractionRow(NamedTuple):
     tools: Sequence[ToolUse]
     citations: Sequence[Reference] | None
     learnings: Sequence[Reference] | None
+    action_description: str = ""
+    """Of what the person did where it was no message."""
 
 
 class OutcomeRow(NamedTuple):

@@ -60,7 +60,7 @@ def spoken(turns: Sequence[InteractionRow], now: datetime | None = None) -> Spok
     cited: list[Sequence[Reference]] = []
     for turn in turns:
         # Taken apart at once, since each look at a field of a million turns counts.
-        _, _, at, role, _, content, shadow, counted, _, _, _, citations, attached = turn
+        _, _, at, role, _, content, shadow, counted, _, _, _, citations, attached, _ = turn
         if role == "agent":
             last_word, answered = at, None
             tokens = None if tokens is None or counted is None else tokens + counted

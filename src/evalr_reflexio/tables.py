@@ -19,7 +19,7 @@ FIELDS: Final[Mapping[str, Sequence[str]]] = {
     ),
     INTERACTIONS: (
         "interaction_id", "request_id", "created_at", "role", "content", "shadow_content", "token_count", "user_action",
-        "expert_content", "tools_used", "citations", "retrieved_learnings",
+        "expert_content", "tools_used", "citations", "retrieved_learnings", "user_action_description",
     ),
     OUTCOMES: (
         "result_id", "user_id", "session_id", "created_at", "agent_version", "evaluation_name", "is_success",

@@ -113,7 +113,7 @@ def spoken_in(raw: RawTurns, now: datetime) -> Spoken | None:  # noqa: PLR0912  
     with_shadow: list[tuple[Bearer, bool]] = []
     given: list[Bearer] = []
     cited: list[Sequence[Reference]] = []
-    for turn_id, _, time, raw_role, content, shadow, counted, _, _, tools, citations, learnings in raw:
+    for turn_id, _, time, raw_role, content, shadow, counted, _, _, tools, citations, learnings, _ in raw:
         try:
             at = time_of_text(time)
             role = ROLES.get(raw_role) or role_of(raw_role)

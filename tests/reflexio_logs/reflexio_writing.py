@@ -33,6 +33,7 @@ INTERACTIONS = {
     "role": "TEXT NOT NULL DEFAULT 'User'",
     "token_count": "INTEGER",
     "user_action": "TEXT NOT NULL DEFAULT 'none'",
+    "user_action_description": "TEXT NOT NULL DEFAULT ''",
     "shadow_content": "TEXT NOT NULL DEFAULT ''",
     "expert_content": "TEXT NOT NULL DEFAULT ''",
     "tools_used": "TEXT",

@@ -236,6 +236,24 @@ def test_roles_and_actions(writer: Writer) -> None:
     assert account.repaired == {"unknown roles, taken for the system's": 2}
 
 
+def test_what_a_person_did_is_told_in_the_transcript(writer: Writer) -> None:
+    request = writer.request("r1", "u1", "s1")
+    for number, row in enumerate(
+        [
+            {"content": "", "user_action": "click", "user_action_description": "opened the invoice"},
+            {"content": "typed", "user_action": "type", "user_action_description": "typed into the form"},
+            {"content": "", "user_action_description": "of no action"},
+        ]
+    ):
+        writer.turn(request, BEGIN + timedelta(seconds=number), "User", **row)
+    (transcript,) = [item for item in read(writer.done()) if isinstance(item, Transcript)]
+    assert [(turn.kind, turn.text) for turn in transcript.turns] == [
+        ("click", "opened the invoice"),
+        ("type", "typed"),
+        ("message", ""),
+    ]
+
+
 def test_times_as_releases_write_them(writer: Writer) -> None:
     writer.session("s1")
     written = [

@@ -50,7 +50,7 @@ from evalr_reflexio.stored import UNVERSIONED, Served
 if TYPE_CHECKING:
     from evalr_reflexio.blocks.beside import Beside
 
-UNREAD = ("content", "expert_content", "tools_used", "user_action")
+UNREAD = ("content", "expert_content", "tools_used", "user_action", "user_action_description")
 """Columns of interactions that no answer is made of."""
 
 ALL_VERSIONS = "all"
