@@ -23,6 +23,7 @@ from evalr.reflexio import (
     get_requests,
     get_retrieved_learning_evaluation_results,
     healthz_eval,
+    lift_tile,
     metadata_groups,
     open_store,
     overview,
@@ -425,6 +426,8 @@ def test_settings_that_make_no_sense(log: Writer, tmp_path: Path) -> None:
             metadata_groups(store)
         with pytest.raises(InputError):
             overview_with_groups(store, bucket="month")  # type: ignore[arg-type]
+        with pytest.raises(InputError, match=r"4 sessions has no 5 successes: give \(sessions, successes\)"):
+            lift_tile((5, 2), (4, 5))
         with pytest.raises(InputError):
             regeneration_sample(regeneration_candidates(store), size=0)
     (tmp_path / "answers.json").write_text('{"agent_success_evaluation_results": []}', encoding="utf-8")
@@ -441,7 +444,10 @@ def test_lists_can_be_cut(log: Writer) -> None:
     assert found["sets"][0]["session_count"] == 5
 
 
-def test_an_empty_log_has_figures(log: Writer) -> None:
+@pytest.mark.parametrize("lacking", ["agent_success_evaluation_result", "shadow_comparison_verdicts", None])
+def test_an_empty_log_has_figures(lacking: str | None, log: Writer) -> None:
+    if lacking is not None:
+        log.connection.execute(f"DROP TABLE {lacking}")
     with open_store(log.done()) as store:
         found = compat_figures(store, now=NOW)
     assert found["get_evaluation_overview"]["week"]["hero"] == {

@@ -122,7 +122,13 @@ def lift_tile(treatment: tuple[int, int], control: tuple[int, int]) -> dict[str,
 
     Reflexio returns the half width alone, and never more than 0.5, so that 0.5 itself is taken for more than that:
     `low_confidence` is of the width before it was cut.
+
+    Raises:
+        InputError: a group has more successes than sessions, or fewer than none.
     """
+    for n, successes in (treatment, control):
+        if not 0 <= successes <= n:
+            raise InputError(f"a group of {n} sessions has no {successes} successes: give (sessions, successes)")
     arms = [
         Moments(clusters=n, rows=n, y=successes, m=n, yy=successes, ym=successes, mm=n)
         for n, successes in (treatment, control)

@@ -161,6 +161,8 @@ def _loaded(row: Sequence[Any]) -> tuple[Any, ...]:
 
 def shown_by_id(asked: AskedStore, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     """What the API shows of some results."""
+    if not ids:
+        return {}
     fields = asked.fields(OUTCOMES, _SHOWN)
     found: dict[int, dict[str, Any]] = {}
     for row in asked.queries.rows(
