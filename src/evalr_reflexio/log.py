@@ -43,6 +43,7 @@ class ReflexioLog(Log):
     arms: ArmCounts = field(default_factory=ArmCounts, init=False)
     config: Config = field(default_factory=Config, init=False)
     terms: ReportTerms | None = field(default=None, init=False, repr=False)
+    reading: Reading | None = field(default=None, init=False, repr=False)
     sums: ReportSums | None = field(default=None, init=False, repr=False)
     progress: Progress | None = field(default=None, init=False, repr=False)
     own: Mapping[str, Any] | None = field(default=None, init=False, repr=False)
@@ -57,10 +58,9 @@ class ReflexioLog(Log):
         """Count everything in it, once: as the items that it yields would be counted one by one, and sooner."""
         from evalr_reflexio.counting import ReportSums, counts_alone
 
-        if not counts_alone(reading):
-            reading.read_each(self, progress)
-            return
-        self.sums, self.progress = ReportSums(reading), progress
+        self.reading = reading
+        if counts_alone(reading):
+            self.sums, self.progress = ReportSums(reading), progress
         reading.read_each(self, progress)
 
     def merge(self, other: Log) -> None:
@@ -72,7 +72,7 @@ class ReflexioLog(Log):
 
     def __getstate__(self) -> dict[str, Any]:
         """The account alone."""
-        return {**vars(self), "items": None, "sums": None, "progress": None}
+        return {**vars(self), "items": None, "reading": None, "sums": None, "progress": None}
 
     def further(self) -> Sequence[Further]:
         """What the log says of Reflexio's impact, and Reflexio's own figures, where they were asked for."""

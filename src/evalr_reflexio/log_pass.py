@@ -89,7 +89,7 @@ def items_of(path: Path, options: Options, log: Log) -> Iterator[Item]:
         check_rule(arms, options.assigned)
         log.randomised = arms is not None and arms.randomised
         reading = LogPass(store, options, arms, config, log)
-        with PartsElsewhere(reading, reading.placed) as elsewhere:
+        with PartsElsewhere(reading) as elsewhere:
             yield from reading.items(elsewhere)
             if reading.gathering is not None and log.terms is not None:
                 found = answers_of(reading.gathering, store, log, randomised=log.terms.randomised, sound=SOUND)
@@ -128,18 +128,24 @@ class LogPass:
         Raises:
             LogError: there is no record in it.
         """
-        if self.log.sums is None:
-            yield from self._items()
-        else:
-            with fewer_collections():
-                yield from self._uncounted_items(self.log.sums, elsewhere)
+        with fewer_collections():
+            for span in elsewhere.spans():
+                yield from self.items_in(span)
+            yield from self._items_of(self.store.rest(self.log, self.placed))
+            if self.log.sums is not None:
+                self.log.sums.fill()
+            elsewhere.fill()
         self._tell()
         if not self.log.records:
             raise self.store.empty()
 
-    def _items(self) -> Iterator[Item]:
-        yield from self._each(self.store.sessions_in(Span(), self.log, self.placed))
-        yield from self._each(self.store.rest(self.log, self.placed))
+    def items_in(self, span: Span) -> Iterator[Item]:
+        """The same of the sessions of a span of time."""
+        now = None if self.log.sums is None else self.log.sums.now
+        return self._items_of(self.store.sessions_in(span, self.log, self.placed, now=now))
+
+    def _items_of(self, records: Iterator[SessionRecord]) -> Iterator[Item]:
+        return self._each(records) if self.log.sums is None else self._uncounted(records, self.log.sums)
 
     def _each(self, records: Iterator[SessionRecord]) -> Iterator[Item]:
         while batch := list(islice(records, _BATCH)):
@@ -151,16 +157,8 @@ class LogPass:
                     self.splits.see(record)
                 yield from self._of(record, texts)
 
-    def _uncounted_items(self, sums: ReportSums, elsewhere: PartsElsewhere) -> Iterator[Item]:
+    def _uncounted(self, records: Iterator[SessionRecord], sums: ReportSums) -> Iterator[Item]:
         """The items of sessions that are out of the ordinary; the others are counted without any."""
-        for span in elsewhere.spans(sums):
-            yield from self.uncounted(self.store.sessions_in(span, self.log, self.placed, now=sums.now), sums)
-        yield from self.uncounted(self.store.rest(self.log, self.placed), sums)
-        sums.fill()
-        elsewhere.fill(sums.reading)
-
-    def uncounted(self, records: Iterator[SessionRecord], sums: ReportSums) -> Iterator[Item]:
-        """The same, of some sessions."""
         while batch := list(islice(records, _BATCH)):
             for record in batch:
                 said = said_by(record.interactions, sums.now)
@@ -169,8 +167,6 @@ class LogPass:
                 turns = judged_turns(record)
                 if self.gathering is not None:
                     self.gathering.see(record, said=said, reading=reading, odd=odd, turns=turns)
-                if self.splits is not None:
-                    self.splits.see(record)
                 if self._is_ordinary(record):
                     self.log.noticed.see(record, odd)
                     self._count(record, said, turns, self._count_arm(record, reading), sums)
@@ -178,6 +174,11 @@ class LogPass:
                     yield from self._of(record, self.store.learning_texts(references_in([record])))
             if self.log.progress is not None:
                 self.log.progress(self.log.records, self.log.bytes_read / max(1, self.log.bytes_total or 0))
+
+    def gatherings(self) -> list[Gathering]:
+        """What was summed up for answers."""
+        splits = [] if self.splits is None else self.splits.gatherings()
+        return splits if self.gathering is None else [self.gathering, *splits]
 
     def own_figures(self, terms: ReportTerms) -> Mapping[str, Any]:
         """What Reflexio computes of the same log and period."""

@@ -29,7 +29,6 @@ from evalr_reflexio.places import open_store
 from evalr_reflexio.store import Placed, Span
 
 if TYPE_CHECKING:
-    from evalr_reflexio.counting import ReportSums
     from evalr_reflexio.log_pass import LogPass
 
 LARGE = 128 << 20
@@ -66,22 +65,24 @@ class SessionsPart:
 
     def read(self, say: Say, file: IO[bytes]) -> None:
         """See `evalr.bulk.worker.Part`: its account has the results, and what Reflexio itself computes comes second."""
-        from evalr_reflexio.counting import ReportSums
+        from evalr_reflexio.counting import ReportSums, counts_alone
         from evalr_reflexio.log_pass import LogPass
 
         with open_store(self.job.path) as store, fewer_collections():
             log = ReflexioLog(self.job.path, self.job.kind, _no_items)
             log.terms = self.terms
-            reading, placed = self.job.reading(), Placed(self.key)
-            sums = ReportSums(reading)
+            reading = self.job.reading()
+            log.sums = ReportSums(reading) if counts_alone(reading) else None
             log_pass = LogPass(store, self.options, self.arms, self.config, log)
+            log_pass.placed = placed = Placed(self.key)
             mended = store.queries.mended_texts
-            for item in log_pass.uncounted(store.sessions_in(self.span, log, placed, now=sums.now), sums):
+            for item in log_pass.items_in(self.span):
                 reading.read_one(item)
             placed.mended_texts = store.queries.mended_texts - mended
             store.check_unchanged()
-            sums.fill()
-            say(PartAccount(store.state, log, reading, log_pass.notes, log_pass.gathering, placed))
+            if log.sums is not None:
+                log.sums.fill()
+            say(PartAccount(store.state, log, reading, log_pass.notes, log_pass.gatherings(), placed))
             say(log_pass.own_figures(self.terms) if self.terms is not None and self.has_own_figures else None)
 
 
@@ -94,7 +95,7 @@ class PartAccount:
         log: its account.
         reading: what was counted.
         notes: of the pass.
-        gathering: what answers are made of, where the report asks for all measures.
+        gatherings: what answers are made of, where the report asks for all measures.
         placed: what of the log is in its sessions.
     """
 
@@ -102,7 +103,7 @@ class PartAccount:
     log: ReflexioLog
     reading: Reading
     notes: Counter[str]
-    gathering: Gathering | None
+    gatherings: list[Gathering]
     placed: Placed
 
 
@@ -110,12 +111,11 @@ class PartsElsewhere:
     """The parts of a pass over a log that other processes read. Use it in `with`: they have ended when it is left.
 
     Args:
-        log_pass: the pass, over a log that is counted in sums.
-        placed: what of the log is in the sessions that the pass has read.
+        log_pass: the pass.
     """
 
-    def __init__(self, log_pass: LogPass, placed: Placed) -> None:
-        self._pass, self._placed = log_pass, placed
+    def __init__(self, log_pass: LogPass) -> None:
+        self._pass, self._placed = log_pass, log_pass.placed
         self._stack = ExitStack()
         self._processes: Processes | None = None
         self._started: list[SessionsPart] = []
@@ -130,21 +130,21 @@ class PartsElsewhere:
     ) -> None:
         self._stack.close()
 
-    def spans(self, sums: ReportSums) -> Iterator[Span]:
+    def spans(self) -> Iterator[Span]:
         """What is left to be read here: a part of the log, and then those that were not read as they should be."""
-        mine, *others = self._cut()
-        if others:
-            self._start(others, sums)
+        reading = self._pass.log.reading
+        mine, *others = [Span()] if reading is None else self._cut()
+        if reading is not None and others:
+            self._start(others, reading)
         yield mine if self._started else Span()
         for number, part in enumerate(self._started):
             if not self._merge(number, part):
                 yield part.span
 
-    def fill(self, reading: Reading) -> None:
-        """Put what was counted elsewhere into a reading that has what was counted here."""
-        for each in self._readings:
-            reading.merge(each)
-        self._readings.clear()
+    def fill(self) -> None:
+        """Put what was counted elsewhere into the reading that has what was counted here."""
+        while self._readings and self._pass.log.reading is not None:
+            self._pass.log.reading.merge(self._readings.pop(0))
 
     def own_figures(self, terms: ReportTerms) -> Mapping[str, Any]:
         """What Reflexio itself computes of the log."""
@@ -169,10 +169,10 @@ class PartsElsewhere:
     def _wants_own_figures(self) -> bool:
         return self._pass.options.compat is not None and self._pass.log.terms is not None
 
-    def _start(self, spans: Sequence[Span], sums: ReportSums) -> None:
+    def _start(self, spans: Sequence[Span], reading: Reading) -> None:
         log_pass = self._pass
         try:
-            job = Job.of(log_pass.log, sums.reading)
+            job = Job.of(log_pass.log, reading)
             self._processes = self._stack.enter_context(Processes())
             for span in spans:
                 part = SessionsPart(
@@ -207,8 +207,8 @@ class PartsElsewhere:
             return False
         log.merge(account.log)
         log_pass.notes.update(account.notes)
-        if log_pass.gathering is not None and account.gathering is not None:
-            log_pass.gathering.merge(account.gathering)
+        for mine, theirs in zip(log_pass.gatherings(), account.gatherings, strict=True):
+            mine.merge(theirs)
         self._placed.merge(account.placed)
         self._readings.append(account.reading)
         if part.has_own_figures:

@@ -101,9 +101,9 @@ class ReflexioReader:
             bucket: of trends by arm: "day", "week" or "month".
             always_valid: print intervals of lifts that hold however often one looks.
             planned: how many users both arms together are planned to have.
-            processes: how many read the log for a report, each a part of it, where it is a database and no page is
-                asked for. By default one, and where it is of 128 MB or more two, or three for Reflexio's own figures,
-                too, if there are as many cores.
+            processes: how many read the log for a report, each a part of it, where it is a database. By default one,
+                and where it is of 128 MB or more two, or three for Reflexio's own figures, too, if there are as many
+                cores.
 
         Raises:
             InputError: a setting makes no sense.

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from evalr_reflexio.answers.arm_answer import ArmsAnswer
 from evalr_reflexio.answers.asked import Asked
+from evalr_reflexio.answers.gathering import Gathering
 from evalr_reflexio.answers.impact import arms_answer, gathering_for
 from evalr_reflexio.arms import Arms, ExperimentArms, SourceArms
 from evalr_reflexio.arms_seen import experiments_seen
@@ -38,10 +39,13 @@ class Splits:
         """Count one session."""
         if record.shadow_verdicts or record.learning_verdicts:
             record = replace(record, shadow_verdicts=[], learning_verdicts=[])
-        for _, gathering in self.experiments:
+        for gathering in self.gatherings():
             gathering.see(record)
-        if self.sources is not None:
-            self.sources[1].see(record)
+
+    def gatherings(self) -> list[Gathering]:
+        """What was summed up, split by split."""
+        sources = [] if self.sources is None else [self.sources[1]]
+        return [*(gathering for _, gathering in self.experiments), *sources]
 
     def answers(self) -> tuple[ArmsAnswer | None, dict[Experiment, ArmsAnswer]]:
         """By request source, and by experiment: those that have a session of the period."""

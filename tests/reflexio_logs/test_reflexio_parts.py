@@ -66,7 +66,7 @@ class InThisProcess:
         pass
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(11))
 @pytest.mark.parametrize("odd", [0, 0.05])
 def test_parts_make_the_whole(seed: int, odd: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = [
@@ -75,7 +75,11 @@ def test_parts_make_the_whole(seed: int, odd: float, tmp_path: Path, monkeypatch
         {"since": BEGIN + timedelta(days=2), "until": BEGIN + timedelta(days=9)},
         {"arms": "request-source:treatment=prod;control=beta", "shadow": "shadow"},
         {"measures": ["learning", "waits"], "shadow_version": "v2"},
-    ][seed % 5]
+        {"by": "request_source", "compat": "reflexio"},
+        {"cluster": "session", "by": "day"},
+        {"details": True},
+        {"details": True, "arms": "experiment:exp"},
+    ][seed % 9]
     path = odd_log(tmp_path / "reflexio.db", seed, odd=odd, release="0.2.25" if seed == 9 else "0.2.32")
     whole = plain(path, processes=1, **asked)
     monkeypatch.setattr(parts, "Processes", InThisProcess)
@@ -85,7 +89,7 @@ def test_parts_make_the_whole(seed: int, odd: float, tmp_path: Path, monkeypatch
 
 @pytest.mark.parametrize("processes", [2, 3])
 def test_real_processes_find_what_one_finds(processes: int, newest_log: Path, tagged_log: Path) -> None:
-    for path, asked in ((newest_log, {"compat": "reflexio"}), (tagged_log, {"arms": "tag"})):
+    for path, asked in ((newest_log, {"compat": "reflexio"}), (tagged_log, {"arms": "tag", "details": True})):
         assert plain(path, processes=processes, **asked) == plain(path, processes=1, **asked)
 
 
@@ -229,6 +233,18 @@ def test_arms_that_cannot_be_sent(newest_log: Path, monkeypatch: pytest.MonkeyPa
     assert plain(newest_log, arms=arms) == whole
     with pytest.raises(InputError, match="cannot be sent to other processes"):
         report(newest_log, now=NOW, arms=arms, processes=2)
+
+
+def test_keys_that_cannot_be_sent(newest_log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def initial(about: Any) -> str:
+        return str(about.user)[:1]
+
+    whole = plain(newest_log, by=initial, processes=1)
+    monkeypatch.setattr(parts, "LARGE", 0)
+    monkeypatch.setattr(parts, "_cores", lambda: 2)
+    assert plain(newest_log, by=initial) == whole
+    with pytest.raises(InputError, match="cannot be sent to other processes"):
+        report(newest_log, now=NOW, by=initial, processes=2)
 
 
 def test_ids_of_two_sets() -> None:
