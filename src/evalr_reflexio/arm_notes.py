@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 
 from evalr.quoting import quoted
@@ -9,6 +10,9 @@ from evalr_reflexio.arm_checks import checked_by, checked_words
 from evalr_reflexio.arms import ArmCounts, Arms, ExperimentArms, SourceArms
 from evalr_reflexio.assigning import AssignmentRule
 from evalr_reflexio.store import Store
+
+_SPELLED = re.compile(r"\w[\w.:/@+-]{0,127}")
+"""Request sources that an option can name as they are: those that newer releases take, and most others."""
 
 NO_TERMS = (
     "no configuration says when the experiment ran, and how many were held out: name Reflexio's with --config FILE"
@@ -24,9 +28,9 @@ def ways_to_split(store: Store, taken: Arms | None) -> list[str]:
     ways = [f"experiment:{quoted(name)[1:-1]}" for name in store.experiments_seen()]
     if store.keeps_metadata:
         ways.append("tag")
-    sources = [quoted(name)[1:-1] for name, _ in store.request_sources_seen().most_common(4) if name]
-    if len(sources) > 1:
-        ways.append(f"request-source:treatment={sources[0]};control={sources[1]}")
+    sources = [name for name, _ in store.request_sources_seen().most_common() if _SPELLED.fullmatch(name)]
+    if len(sources) > 1:  # which of them is the control, nobody has said
+        ways.append(f"request-source:A={sources[0]};B={sources[1]}")
     asked = ", ".join(f"--arms {shlex.quote(way)}" for way in ways if taken is None or way != taken.name)
     if taken is None:
         return [f"sessions could be compared in arms: {asked}"] if asked else []

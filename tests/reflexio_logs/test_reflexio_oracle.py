@@ -187,7 +187,7 @@ def test_the_reader_gives_it_all(newest_log: Path) -> None:
     assert "for evaluation only, often the control: 17 sessions" in text
     assert "request sources differ between requests: 1 session ('s40' of 'u08')" in text
     assert "--arms experiment:exp-b-active" in text
-    sources = "'request-source:treatment=prod_with_reflexio;control=prod_without_reflexio'"
+    sources = "'request-source:A=prod_with_reflexio;B=prod_without_reflexio'"
     assert f"--arms {sources}" in text  # as a shell takes it
 
 

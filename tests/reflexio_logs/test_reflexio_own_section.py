@@ -139,6 +139,14 @@ def test_a_verdict_on_a_whole_session_spoils_no_measure_of_learnings(newest_log:
     assert "1 learning verdict that names no answer" in " ".join(found.text().split())
 
 
+def test_only_request_sources_that_an_option_can_name_are_offered(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "reflexio_org.db")
+    for number, source in enumerate(["a,b", "a,b", "x;y", "x;y", "web", "mobile_" + "x" * 60, ""]):
+        writer.session(f"s{number}", source=source)
+    notes = " ".join(report(writer.done(), now=NOW).to_dict()["log"]["notes"])
+    assert f"--arms 'request-source:A=mobile_{'x' * 60};B=web'" in notes
+
+
 def test_without_a_configuration_the_experiment_of_the_newest_requests_is_taken(tmp_path: Path) -> None:
     writer = Writer(tmp_path / "reflexio_org.db")
     for day, name in enumerate(("first", "a-second")):
