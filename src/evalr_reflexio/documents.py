@@ -34,7 +34,8 @@ EXPERIMENTS_ROUTE = "/api/retrieval_experiments"
 """Servers have it from 0.2.30 on, and from there on corrections are what they are called."""
 
 CANNOT_GIVE: Final = (
-    "over HTTP Reflexio gives no counts of tokens, no citations and no texts of learnings, and of shadow verdicts only "
+    "over HTTP Reflexio gives no counts of tokens, no citations and no texts of learnings; not which verdicts are on a "
+    "part of a session, and which gradings of learnings did not finish; and of shadow verdicts only "
     "the newest hundred of the last thirty days, of the pinned prompt version"
 )
 

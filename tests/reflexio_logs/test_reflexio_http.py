@@ -73,6 +73,7 @@ def test_a_folder_and_each_file_of_it_are_logs(answers: Path) -> None:
     counts = Counter(type(item).__name__ for item in log)
     assert (counts["Transcript"], counts["Exchange"]) == (44, 48)
     assert "over HTTP Reflexio gives no counts of tokens, no citations" in "\n".join(log.notes)
+    assert "which gradings of learnings did not finish" in "\n".join(log.notes)
     for file, count in (("requests_all", 44), ("success_results", 0)):
         items = list(read(answers / f"{file}.json"))
         assert sum(isinstance(item, Transcript) for item in items) == count
