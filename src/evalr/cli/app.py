@@ -275,7 +275,10 @@ def judge(
     budget: Annotated[float | None, typer.Option(metavar="USD", help="Stop when so many US dollars are spent.")] = None,
     calls: Annotated[int | None, typer.Option(metavar="NUMBER", help="Make no more calls than this.", min=1)] = None,
     concurrency: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="Calls at once, at most. [default: 8]", min=1, max=10_000)
+        int | None,
+        typer.Option(
+            metavar="NUMBER", help="Calls at once, at most. [default: what the log says, or 8]", min=1, max=10_000
+        ),
     ] = None,
     session: Annotated[
         str | None, typer.Option(metavar="ID", help="Judge this session now, by the settings of the log.")
