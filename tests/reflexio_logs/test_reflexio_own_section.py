@@ -6,7 +6,7 @@ import hashlib
 import json
 import subprocess
 import sys
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,15 @@ def own(path: Path, **settings: Any) -> dict[str, Any]:
     figures: dict[str, Any] = found["further"]["reflexio"]
     json.dumps(figures, allow_nan=False)
     return figures
+
+
+def test_the_lists_of_a_period(newest_log: Path) -> None:
+    days = datetime(2026, 11, 10, tzinfo=UTC), datetime(2026, 11, 20, tzinfo=UTC)
+    found = report(newest_log, since=days[0], until=days[1], now=NOW, compat="reflexio").to_dict()["further"][
+        "reflexio"
+    ]
+    assert len(found["get_retrieved_learning_evaluation_results_of_the_period"]["results"]) == 21
+    equal(found["get_retrieved_learning_evaluation_results"], given("learning_results"))
 
 
 def test_the_command_prints_every_figure_as_json(newest_log: Path) -> None:
@@ -53,6 +62,8 @@ def test_the_command_prints_every_figure_as_json(newest_log: Path) -> None:
     equal(found["get_session_outcomes"], given("session_outcomes"))
     equal(found["get_agent_success_evaluation_results"], given("success_results"))
     equal(found["get_retrieved_learning_evaluation_results"], given("learning_results"))
+    of_period = found["get_agent_success_evaluation_results_of_the_period"]
+    assert len(of_period["agent_success_evaluation_results"]) == 44
     equal(found["get_dashboard_stats"], given("dashboard_stats"))
     assert found["regenerate"]["regen_candidates"] == 45
     assert found["session_counts"]["sessions_by_id"] == 42

@@ -46,7 +46,8 @@ def compat_figures(
 
     Args:
         store: the log.
-        since: begins the period of the overview, the groups by tag and the sessions to grade anew; see `overview`.
+        since: begins the period of the overview, the groups by tag, the sessions to grade anew, and further
+            lists of verdicts; see `overview`.
         until: ends it.
         source_sets: request sources by label, to be compared.
         config: the settings; by default those found beside the log.
@@ -87,13 +88,11 @@ def compat_figures(
         each.id: ask(retrieval_experiment_results, each.id, config=config, now=now) for each in config.experiments
     }
     found[retrieval_experiment_results.__name__] = results
-    for answer in (
-        get_agent_success_evaluation_results,
-        get_retrieved_learning_evaluation_results,
-        get_session_outcomes,
-        learning_counts,
-        healthz_eval,
-    ):
+    for answer in (get_agent_success_evaluation_results, get_retrieved_learning_evaluation_results):
+        ask(answer)
+        if since is not None or until is not None:
+            ask(answer, name=f"{answer.__name__}_of_the_period", since=since, until=until)
+    for answer in (get_session_outcomes, learning_counts, healthz_eval):
         ask(answer)
     for answer in (get_dashboard_stats, get_playbook_application_stats):
         ask(answer, now=now)
