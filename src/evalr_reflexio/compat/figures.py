@@ -88,10 +88,10 @@ def compat_figures(
         each.id: ask(retrieval_experiment_results, each.id, config=config, now=now) for each in config.experiments
     }
     found[retrieval_experiment_results.__name__] = results
-    for answer in (get_agent_success_evaluation_results, get_retrieved_learning_evaluation_results):
-        ask(answer)
+    for verdicts in (get_agent_success_evaluation_results, get_retrieved_learning_evaluation_results):
+        ask(verdicts)
         if since is not None or until is not None:
-            ask(answer, name=f"{answer.__name__}_of_the_period", since=since, until=until)
+            ask(verdicts, name=f"{verdicts.__name__}_of_the_period", since=since, until=until)
     for answer in (get_session_outcomes, learning_counts, healthz_eval):
         ask(answer)
     for answer in (get_dashboard_stats, get_playbook_application_stats):
