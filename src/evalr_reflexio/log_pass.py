@@ -75,7 +75,7 @@ def items_of(path: Path, options: Options, log: Log) -> Iterator[Item]:
     """
     if not isinstance(log, ReflexioLog):
         raise LogError(f"{path}: this reader's items are counted in a log of its own")
-    with open_store(path) as store:
+    with open_store(path, watched=log.reading is not None) as store:
         log.config = config = config_for(store, options.config)
         if config.path is not None and options.config is None:
             log.notes.append(f"its configuration is read from {config.path}")

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 LARGE = 128 << 20
 """Bytes of a database that several processes read where nobody says how many: to start one takes half a second."""
 
+OPEN = "open"
+PATIENCE = 1.0
+"""Seconds to wait for a lock: one who writes may wait for the process that asks, which then reads it all."""
+
 OWN = 0.4
 """How much longer Reflexio's own figures take than the estimates, which are made meanwhile; to read it all takes 1."""
 
@@ -53,7 +57,7 @@ class SessionsPart:
         has_own_figures: whether to compute what Reflexio itself does, of all sessions, too.
     """
 
-    answers: ClassVar[int] = 2
+    answers: ClassVar[int] = 3
     job: Job
     options: Options
     arms: Arms | None
@@ -64,11 +68,12 @@ class SessionsPart:
     has_own_figures: bool
 
     def read(self, say: Say, file: IO[bytes]) -> None:
-        """See `evalr.bulk.worker.Part`: its account has the results, and what Reflexio itself computes comes second."""
+        """See `evalr.bulk.worker.Part`: that the log is open, its account with the results, and Reflexio's figures."""
         from evalr_reflexio.counting import ReportSums, counts_alone
         from evalr_reflexio.log_pass import LogPass
 
-        with open_store(self.job.path) as store, fewer_collections():
+        with open_store(self.job.path, wait=PATIENCE) as store, fewer_collections():
+            say(OPEN)
             log = ReflexioLog(self.job.path, self.job.kind, _no_items)
             log.terms = self.terms
             reading = self.job.reading()
@@ -82,16 +87,15 @@ class SessionsPart:
             store.check_unchanged()
             if log.sums is not None:
                 log.sums.fill()
-            say(PartAccount(store.state, log, reading, log_pass.notes, log_pass.gatherings(), placed))
+            say(PartAccount(log, reading, log_pass.notes, log_pass.gatherings(), placed))
             say(log_pass.own_figures(self.terms) if self.terms is not None and self.has_own_figures else None)
 
 
 @dataclass(frozen=True, slots=True)
 class PartAccount:
-    """What must be known of a part before its results count.
+    """What was found in a part.
 
     Attributes:
-        state: of the database; see `Store.state`.
         log: its account.
         reading: what was counted.
         notes: of the pass.
@@ -99,7 +103,6 @@ class PartAccount:
         placed: what of the log is in its sessions.
     """
 
-    state: Any
     log: ReflexioLog
     reading: Reading
     notes: Counter[str]
@@ -161,7 +164,7 @@ class PartsElsewhere:
         processes = self._pass.options.processes
         if processes is None:
             processes = min(_cores(), 3 if own else 2) if store.size >= LARGE else 1
-        if processes < 2 or log.strict or store.state is None:
+        if processes < 2 or log.strict or not store.is_newest():
             return [Span()]
         last = max(0.0, (1 + own) / processes - own)
         return store.cut([*[(1 - last) / (processes - 1)] * (processes - 1), last])
@@ -173,7 +176,7 @@ class PartsElsewhere:
         log_pass = self._pass
         try:
             job = Job.of(log_pass.log, reading)
-            self._processes = self._stack.enter_context(Processes())
+            self._processes = self._stack.enter_context(Processes(heard=self._heard))
             for span in spans:
                 part = SessionsPart(
                     job=job,
@@ -193,17 +196,22 @@ class PartsElsewhere:
             self._stack.close()
             self._started.clear()  # what cannot be sent, or no process that starts: all is read here
 
+    def _heard(self, answer: Any) -> Any:
+        """An answer, as soon as it is there: where a process has opened the log, whether it reads the same as here."""
+        return self._pass.store.is_newest() if answer == OPEN else answer
+
     def _merge(self, number: int, part: SessionsPart) -> bool:
         """Count a part in, but for its results. Returns whether it is what would have been found here."""
         assert self._processes is not None
         try:
+            if not self._processes.answer(number):
+                self._processes.stop(number)
+                return False
             account: PartAccount = self._processes.answer(number)
         except EvalrError:
             return False  # what is wrong with the log is met again here
         log_pass, log = self._pass, self._pass.log
-        if account.state != log_pass.store.state or not self._placed.has_none_of(account.placed):
-            return False
-        if _is_full(log, account.log):
+        if not self._placed.has_none_of(account.placed) or _is_full(log, account.log):
             return False
         log.merge(account.log)
         log_pass.notes.update(account.notes)

@@ -26,7 +26,7 @@ _SERVERS = (
 )
 
 
-def open_store(path: str | os.PathLike[str], *, wait: float = WAIT) -> Store:
+def open_store(path: str | os.PathLike[str], *, wait: float = WAIT, watched: bool = False) -> Store:
     """A Reflexio log: an SQLite file, a file of HTTP answers, or a folder of them.
 
     It is opened for reading alone: not a byte of it, or beside it, is written.
@@ -34,6 +34,7 @@ def open_store(path: str | os.PathLike[str], *, wait: float = WAIT) -> Store:
     Args:
         path: of the file or folder.
         wait: seconds to wait where another program has locked the database.
+        watched: look whether somebody writes to it: see `Store.is_newest`.
 
     Raises:
         LogError: it is missing, empty, cut off, damaged, locked, or no log of Reflexio's; for a store of another kind
@@ -63,7 +64,7 @@ def open_store(path: str | os.PathLike[str], *, wait: float = WAIT) -> Store:
         raise LogError(f"{path} is empty: there are no records to read")
     if is_sqlite(head):
         named = DATA_FILE.fullmatch(path.name)
-        database = open_database(path, wait=wait)
+        database = open_database(path, wait=wait, watched=watched)
         database.connection.execute(f"PRAGMA cache_size = {CACHE}")
         return Store(database, path, org=named["org"] if named else None)
     if looks_like_answers(head):

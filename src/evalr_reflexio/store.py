@@ -154,7 +154,6 @@ class Store:
         over_http: whether it holds answers of the HTTP API, which keeps less.
         experiments: those that the HTTP API listed; of a database, its configuration has them.
         notes: what else to know of how it was opened.
-        state: equal for two stores of one path, in whichever processes, that read the same; see `Database`.
     """
 
     def __init__(
@@ -170,7 +169,6 @@ class Store:
         self.path = str(path)
         self.over_http = over_http
         self.notes = database.notes
-        self.state = database.state
         self.experiments = experiments
         self._refused = refused
         self._database = database
@@ -202,6 +200,10 @@ class Store:
     def close(self) -> None:
         """End the reading."""
         self._database.close()
+
+    def is_newest(self) -> bool:
+        """Whether nobody has written to the log since it was opened, `watched`; see `Database`."""
+        return self._database.is_newest()
 
     def check_unchanged(self) -> None:
         """Raise LogError where somebody wrote to a database that was opened as one that does not change."""

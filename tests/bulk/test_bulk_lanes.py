@@ -231,7 +231,7 @@ def test_a_report_is_the_same(folder: Path, text: bytes, asked: dict[str, Any], 
 class InThisProcess:
     """What `Processes` does, without processes: what is sent is pickled, and read back."""
 
-    def __init__(self, told: Callable[[int, int], None] | None = None) -> None:
+    def __init__(self, told: Callable[[int, int], None]) -> None:
         self._found: list[tuple[bytes, bytes]] = []
 
     def start(self, part: Part, place: Hashable) -> int:

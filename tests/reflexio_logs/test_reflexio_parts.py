@@ -7,7 +7,9 @@ import json
 import os
 import pickle
 import signal
-from collections.abc import Hashable
+import subprocess
+import sys
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -46,18 +48,26 @@ class InThisProcess:
 
     started = 0
 
-    def __init__(self) -> None:
+    def __init__(self, heard: Callable[[Any], Any]) -> None:
+        self._heard = heard
         self._answers: list[list[bytes]] = []
 
     def start(self, part: Part, place: Hashable) -> int:
         type(self).started += 1
         answers: list[bytes] = []
-        pickle.loads(pickle.dumps(part)).read(lambda answer: answers.append(pickle.dumps(answer)), io.BytesIO())
+
+        def say(answer: object) -> None:
+            answers.append(pickle.dumps(self._heard(pickle.loads(pickle.dumps(answer)))))
+
+        pickle.loads(pickle.dumps(part)).read(say, io.BytesIO())
         self._answers.append(answers)
         return len(self._answers) - 1
 
     def answer(self, number: int) -> Any:
         return pickle.loads(self._answers[number].pop(0))
+
+    def stop(self, number: int) -> None:
+        pass
 
     def __enter__(self) -> Self:
         return self
@@ -145,15 +155,40 @@ def test_a_part_of_another_state_is_read_again(living: Writer, monkeypatch: pyte
     living.done()
 
 
-def test_a_part_of_the_same_state_is_not(living: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
-    with open_store(living.path) as one, open_store(living.path) as other:
-        assert one.state == other.state
-        assert one.state is not None
-        living.session("late", "u1", BEGIN + timedelta(days=3))
-        living.connection.commit()
-        with open_store(living.path) as third:
-            assert third.state != one.state
-    living.done()
+@pytest.mark.parametrize("wal", [True, False])
+def test_whether_somebody_writes_is_known(wal: bool, tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "reflexio.db", wal=wal)
+    writer.session("s1")
+    writer.connection.commit()
+    with open_store(writer.path, watched=True) as store, open_store(writer.path) as unwatched:
+        assert store.is_newest()
+        assert not unwatched.is_newest()
+        writer.session("s2")
+        assert store.is_newest()
+        if wal:
+            writer.connection.commit()
+            assert not store.is_newest()
+        with open_store(writer.path, watched=True) as later:
+            assert later.is_newest()
+    writer.done()
+    with open_store(writer.path, watched=True) as store:
+        assert store.is_newest()
+
+
+def test_a_log_that_is_written_all_the_time_is_read_in_one_state(tmp_path: Path) -> None:
+    path = tmp_path / "reflexio.db"
+    program = "import sys; sys.path.insert(0, sys.argv[1]); from reflexio_at_work import work; work(sys.argv[2])"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(Path(__file__).parent), str(path)], stdout=subprocess.PIPE
+    ) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"ready\n"
+        for _ in range(3):
+            found = report(path, now=NOW, processes=2)
+            health = found.to_dict()["further"]["health"]
+            assert health["published"] == health["evaluated"] == found.inputs["session"] == found.results >= 300
+            assert not found.left_out.counts
+        writer.kill()
 
 
 def test_a_process_that_dies_leaves_its_part_to_be_read_here(newest_log: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,11 +49,18 @@ def check_processes(processes: object) -> None:
 class Processes:
     """The processes of one pass over a log. Use it in `with`: all of them have ended when it is left."""
 
-    def __init__(self, told: Callable[[int, int], None] | None = None) -> None:
-        """`told` is called now and then with the records, and the bytes, that all of them have read."""
+    def __init__(
+        self, told: Callable[[int, int], None] | None = None, heard: Callable[[Any], Any] | None = None
+    ) -> None:
+        """Nothing is started yet.
+
+        Args:
+            told: called now and then with the records, and the bytes, that all of them have read.
+            heard: makes of each answer, as soon as it is there and in a thread of its own, the one that is given.
+        """
         if not sys.executable or getattr(sys, "frozen", False):
             raise InputError("no Python program can be started from here to read a part of the log: use processes=1")
-        self._told = told
+        self._told, self._heard = told, heard
         self._seed = str(1 + randbelow(2**32 - 1))
         self._answers: Queue[tuple[int, Any]] = Queue()
         self._children: list[subprocess.Popen[bytes]] = []
@@ -87,7 +94,9 @@ class Processes:
         number = len(self._children)
         self._children.append(child)
         self._places.append(place)
-        listener = Thread(target=_listen, args=(number, child, order, part.answers, self._answers), daemon=True)
+        listener = Thread(
+            target=_listen, args=(number, child, order, part.answers, self._heard, self._answers), daemon=True
+        )
         self._listeners.append(listener)
         listener.start()
         return number
@@ -97,7 +106,7 @@ class Processes:
 
         Raises:
             EvalrError: a process ended without an answer.
-            Exception: any other that the reading of any part raised.
+            Exception: any other that the reading of the part raised.
         """
         while not self._given[number]:
             try:
@@ -106,11 +115,12 @@ class Processes:
                 continue
             if isinstance(answer, Progressed):
                 self._tell(place, answer)
-            elif isinstance(answer, BaseException) and not isinstance(answer, RecordError):
-                raise answer
             else:
                 self._given[place].append(answer)
-        return self._given[number].popleft()
+        answer = self._given[number].popleft()
+        if isinstance(answer, BaseException) and not isinstance(answer, RecordError):
+            raise answer
+        return answer
 
     def merge(self, number: int, reading: Reading, numbering: Numbering) -> None:
         """Count in a reading what was counted in a part that has given its answers. Its process then ends.
@@ -126,10 +136,10 @@ class Processes:
         self.stop(number)
 
     def stop(self, number: int) -> None:
-        """End a process that has given its answers."""
+        """End a process, whatever it is at."""
         child = self._children[number]
-        self._listeners[number].join()
         child.kill()
+        self._listeners[number].join()
         child.wait()
         if child.stdout is not None:
             child.stdout.close()
@@ -164,7 +174,12 @@ def _packed(part: Part) -> bytes:
 
 
 def _listen(
-    number: int, child: subprocess.Popen[bytes], order: bytes, count: int, answers: Queue[tuple[int, Any]]
+    number: int,
+    child: subprocess.Popen[bytes],
+    order: bytes,
+    count: int,
+    heard: Callable[[Any], Any] | None,
+    answers: Queue[tuple[int, Any]],
 ) -> None:
     """Tell a process what to do, and pass on so many answers, in a thread of its own."""
     assert child.stdin is not None
@@ -175,7 +190,7 @@ def _listen(
         _pass_over(child.stdout)
         while count:
             answer = pickle.load(child.stdout)
-            answers.put((number, answer))
+            answers.put((number, answer if heard is None else heard(answer)))
             count = 0 if isinstance(answer, BaseException) else count - (not isinstance(answer, Progressed))
     except Exception:  # noqa: BLE001  what is no pickle raises anything, and who waits must know
         answers.put((number, _ended(child)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +27,6 @@ WAIT = 5.0
 
 _WAL_HEADER = 32
 _FRAME_HEADER = 24
-_INDEX_HEAD = 96
 _WAL_MAGIC = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
 
 COPY_IT = "copy it with  sqlite3 FILE 'VACUUM INTO \"copy.db\"'  or SQLite's backup, never as one file"
@@ -42,26 +41,37 @@ class Database:
         path: as messages name it.
         size: bytes of the file.
         notes: what else to know.
-        state: equal for two connections, of whichever processes, that read one state of the database and are open
-            together; None where that cannot be told.
     """
 
     connection: sqlite3.Connection
     path: Path
     size: int
     notes: list[str] = field(default_factory=list)
-    state: Hashable = None
+    _is_newest: Callable[[], bool] = field(default=lambda: False, repr=False)
     _unchanged: Callable[[], bool] = field(default=lambda: True, repr=False)
     _folder: tempfile.TemporaryDirectory[str] | None = field(default=None, repr=False)
+    _watch: sqlite3.Connection | None = field(default=None, repr=False)
 
     def check_unchanged(self) -> None:
         """Raise LogError where somebody wrote to a database that was opened as one that does not change."""
         if not self._unchanged():
             raise _changed(self.path)
 
+    def is_newest(self) -> bool:
+        """Whether nobody has written since it was opened `watched`, so that who opened it meanwhile reads the same.
+
+        False where that cannot be told. Another thread than the one that reads may ask.
+        """
+        try:
+            return self._is_newest()
+        except (sqlite3.Error, OSError):
+            return False
+
     def close(self) -> None:
         """End the reading, and take away the copy if there is one."""
         self.connection.close()
+        if self._watch is not None:
+            self._watch.close()
         if self._folder is not None:
             self._folder.cleanup()
 
@@ -71,7 +81,7 @@ def is_sqlite(head: bytes) -> bool:
     return head.startswith(MAGIC)
 
 
-def open_database(path: Path, *, wait: float = WAIT, snapshot: bool = True) -> Database:
+def open_database(path: Path, *, wait: float = WAIT, snapshot: bool = True, watched: bool = False) -> Database:
     """The database, opened for reading alone.
 
     Args:
@@ -79,6 +89,7 @@ def open_database(path: Path, *, wait: float = WAIT, snapshot: bool = True) -> D
         wait: seconds to wait where another program has locked it.
         snapshot: read one state of it to the end. Otherwise each statement reads the newest one, and a writer never
             waits for longer than a statement takes; enough for a log that is only appended to.
+        watched: look with another connection whether somebody writes: see `Database.is_newest`.
 
     Raises:
         LogError: it is missing, empty, no database, cut off, damaged or locked.
@@ -99,33 +110,34 @@ def open_database(path: Path, *, wait: float = WAIT, snapshot: bool = True) -> D
         return _copied(path, real, size, notes, wait, snapshot)
     # Without a log or its index nobody has a database in WAL mode open, and SQLite would make what is missing.
     option = "readonly_shm=1" if header[18] != 2 or has_index else "immutable=1"
-    before = _index_head(index) if has_index else b""
+    options = f"mode=ro&{option}"
+    watch: sqlite3.Connection | None = None
     try:
-        connection = _connect(real, f"mode=ro&{option}", wait, snapshot)
+        if watched and option != "immutable=1":
+            watch = _connect(real, options, wait, False)
+            version = _version(watch)
+        connection = _connect(real, options, wait, snapshot)
     except sqlite3.Error as error:
+        if watch is not None:
+            watch.close()
         if _may_be_copied(error):
             return _copied(path, real, size, notes, wait, snapshot)
         raise database_error(path, error) from error
-    found = Database(connection, path, size, notes)
-    state = _state(real)
+    found = Database(connection, path, size, notes, _watch=watch)
     if option == "immutable=1":
+        state = _state(real)
         found._unchanged = lambda: _state(real) == state and not (wal.exists() and _holds_changes(wal))
-    if snapshot and not has_index:
-        found.state = (
-            state  # nobody writes while a reader without a log has its lock, and the rest is checked at the end
-        )
-    elif snapshot and before is not None and before == _index_head(index):
-        found.state = before
+        found._is_newest = found._unchanged
+    elif watch is not None:
+        # SQLite itself is asked: to open the index of its log, and to close it again, would take its locks away.
+        found._is_newest = lambda: _version(watch) == version
     return found
 
 
-def _index_head(index: Path) -> bytes | None:
-    """What the index of a log says of its newest commit, twice, with a counter and checksums; None where it is gone."""
-    try:
-        with index.open("rb") as file:
-            return file.read(_INDEX_HEAD)
-    except OSError:
-        return None
+def _version(connection: sqlite3.Connection) -> int:
+    """Another number than before where another connection has written."""
+    found: tuple[int] = connection.execute("PRAGMA data_version").fetchone()
+    return found[0]
 
 
 def _header(path: Path) -> tuple[bytes, int]:
