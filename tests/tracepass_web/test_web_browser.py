@@ -206,6 +206,7 @@ def test_it_works_without_a_script(opened: Opened) -> None:
     page = opened("/?user=user_2", java_script_enabled=False)
     assert not page.get_by_label("Select visible").is_visible()
     page.get_by_role("link", name="Select visible").click()
+    page.wait_for_url("**visible=1")  # and until all of it is there
     assert page.locator(".convos input:checked").count() == page.locator(".convos input").count() > 1
     page.get_by_role("button", name="Run selected").click()
     page.get_by_role("button", name="Run pass").click()
