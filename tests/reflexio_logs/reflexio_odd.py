@@ -64,8 +64,13 @@ class _Chance(random.Random):
         return None if self.random() < 0.1 else json.dumps(named)
 
 
-def odd_log(path: Path, seed: int, *, release: str = "0.2.32", sessions: int = 40, odd: float = 0.05) -> Path:
-    """A log of a release; those of one seed are alike. Without strange cells where `odd` is 0."""
+def odd_log(
+    path: Path, seed: int, *, release: str = "0.2.32", sessions: int = 40, odd: float = 0.05, shared: bool = True
+) -> Path:
+    """A log of a release; those of one seed are alike. Without strange cells where `odd` is 0.
+
+    Session ids are those of several users where they are `shared`.
+    """
     chance = _Chance(seed)
     chance.odd = odd
     writer = Writer(path, release, indexes=chance.random() < 0.7)
@@ -78,6 +83,7 @@ def odd_log(path: Path, seed: int, *, release: str = "0.2.32", sessions: int = 4
     for place in range(sessions):
         user = chance.choice(["u1", "u2", "u3", f"u{place}", chance.cell("u4")])
         session = chance.choice([f"s{place}", f"s{place}", "shared", chance.cell("s")])
+        session = session if shared else f"s{place}"
         began = BEGIN + timedelta(hours=chance.randrange(400), microseconds=chance.choice([0, 0, 250]))
         turns: list[int] = []
         names: list[str] = []

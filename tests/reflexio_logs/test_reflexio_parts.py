@@ -90,7 +90,7 @@ def test_parts_make_the_whole(seed: int, tmp_path: Path, monkeypatch: pytest.Mon
         {"details": True, "arms": "experiment:exp"},
     ][seed % 9]
     odd, release = 0.05 * (seed % 2), "0.2.25" if seed == 9 else "0.2.32"
-    path = odd_log(tmp_path / "reflexio.db", seed, odd=odd, release=release)
+    path = odd_log(tmp_path / "reflexio.db", seed, odd=odd, release=release, shared=seed % 3 == 0)
     whole = plain(path, processes=1, **asked)
     monkeypatch.setattr(parts, "Processes", InThisProcess)
     for processes in (2, 5):
