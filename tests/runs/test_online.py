@@ -822,6 +822,32 @@ def test_processes_share_a_spool_and_judge_each_input_once(tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.parametrize("made", ["from evalr.runs.waiting import Waiting as It; it = It()",
+                                  "from evalr.runs import Journal as It; it = It('j.db')"])  # fmt: skip
+def test_a_fork_waits_for_a_thread_inside_of_sqlite(made: str, tmp_path: Path) -> None:
+    script = f"""
+import os, threading, time, warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+{made}
+inside = threading.Event()
+def ask():
+    with it.locks[-1]:
+        inside.set()
+        time.sleep(0.3)
+thread = threading.Thread(target=ask)
+thread.start()
+inside.wait()
+child = os.fork()
+if not child:
+    os._exit(0 if it.locks[-1].acquire(timeout=0.05) else 1)
+thread.join()
+assert os.waitpid(child, 0)[1] == 0
+assert it.locks[-1].acquire(timeout=0.05)
+"""
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=env(), timeout=60, check=True)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_forked_child_judges_what_is_its_own(tmp_path: Path) -> None:
     script = """
 import os, warnings

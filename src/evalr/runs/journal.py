@@ -24,6 +24,7 @@ from evalr.estimates.words import count_words
 from evalr.evaluators import Evaluator
 from evalr.inputs import Clock, utc_now
 from evalr.runs.account import cost_words
+from evalr.runs.forking import quiet_at_forks
 from evalr.runs.keys import Key
 from evalr.runs.lines import from_text
 from evalr.runs.locks import LivenessLock, is_held, remove_dead
@@ -187,6 +188,8 @@ class Journal:
         self.path = Path(os.path.abspath(path))  # noqa: PTH100  a link stays a link
         self._lock = threading.RLock()
         self._reader_lock = threading.Lock()
+        self.locks = (self._lock, self._reader_lock)
+        quiet_at_forks(self)
         self._process = os.getpid()
         self._alive: dict[int, LivenessLock] = {}
         self._full = synchronous == "full"

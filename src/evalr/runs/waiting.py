@@ -25,6 +25,7 @@ from pydantic_core import PydanticSerializationError
 from evalr.errors import InputError, JournalError, SpoolError
 from evalr.inputs import Input
 from evalr.quoting import safe_text
+from evalr.runs.forking import quiet_at_forks
 from evalr.runs.locks import LivenessLock, is_held, remove_dead
 from evalr.runs.opening import is_busy, once_free
 
@@ -123,12 +124,14 @@ class Waiting:
         self.unreadable = 0
         """Inputs in the file that cannot be read back, and stay there."""
         self._lock = threading.RLock()
+        self.locks = (self._lock,)
         self._objects: dict[int, Input] = {}
         self._held: deque[tuple[Reading, str]] = deque()
         self._putting = threading.Lock()
         self._owner = uuid4().hex
         self._alive: LivenessLock | None = None
-        with self._told("opened"):
+        quiet_at_forks(self)
+        with self._told("opened"), self._lock:
             self._connection = sqlite3.connect(
                 ":memory:" if self.path is None else self.path,
                 timeout=PATIENCE,
@@ -148,7 +151,7 @@ class Waiting:
                 raise SpoolError(str(error)) from error
             self.take_over()
             remove_dead(self._alive.path.parent)
-            with self._told("opened"):
+            with self._told("opened"), self._lock:
                 self._connection.execute(f"PRAGMA busy_timeout = {1000 * AT_A_TIME:.0f}")
 
     def put(self, reading: Reading, *, most: int | None = None) -> Put:
