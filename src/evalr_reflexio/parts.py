@@ -38,6 +38,9 @@ OPEN = "open"
 PATIENCE = 1.0
 """Seconds to wait for a lock: one who writes may wait for the process that asks, which then reads it all."""
 
+_MET_AGAIN = (EvalrError, OSError, MemoryError)
+"""What may go wrong in another process: with the log, and then it is met again here; or with that process alone."""
+
 OWN = 0.4
 """How much longer Reflexio's own figures take than the estimates, which are made meanwhile; to read it all takes 1."""
 
@@ -139,9 +142,13 @@ class PartsElsewhere:
         mine, *others = [Span()] if reading is None else self._cut()
         if reading is not None and others:
             self._start(others, reading)
-        yield mine if self._started else Span()
+        if self._processes is None:
+            yield Span()
+            return
+        yield mine
         for number, part in enumerate(self._started):
-            if not self._merge(number, part):
+            if not self._merge(self._processes, number, part):
+                self._processes.stop(number)
                 yield part.span
 
     def fill(self) -> None:
@@ -152,7 +159,7 @@ class PartsElsewhere:
     def own_figures(self, terms: ReportTerms) -> Mapping[str, Any]:
         """What Reflexio itself computes of the log."""
         if self._processes is not None and self._has_own is not None:
-            with suppress(EvalrError):  # what is wrong with the log is met again here
+            with suppress(*_MET_AGAIN):
                 figures: Mapping[str, Any] = self._processes.answer(self._has_own)
                 return figures
         return self._pass.own_figures(terms)
@@ -176,7 +183,7 @@ class PartsElsewhere:
         log_pass = self._pass
         try:
             job = Job.of(log_pass.log, reading)
-            self._processes = self._stack.enter_context(Processes(heard=self._heard))
+            processes = self._stack.enter_context(Processes(heard=self._heard))
             for span in spans:
                 part = SessionsPart(
                     job=job,
@@ -188,28 +195,26 @@ class PartsElsewhere:
                     key=self._placed.key,
                     has_own_figures=span.end is None and self._wants_own_figures(),
                 )
-                self._processes.start(part, span)
+                processes.start(part, span)
                 self._started.append(part)
+            self._processes = processes
         except EvalrError:
             if log_pass.options.processes is not None:
                 raise
-            self._stack.close()
-            self._started.clear()  # what cannot be sent, or no process that starts: all is read here
+            self._stack.close()  # what cannot be sent, or no process that starts: all is read here
 
     def _heard(self, answer: Any) -> Any:
         """An answer, as soon as it is there: where a process has opened the log, whether it reads the same as here."""
         return self._pass.store.is_newest() if answer == OPEN else answer
 
-    def _merge(self, number: int, part: SessionsPart) -> bool:
+    def _merge(self, processes: Processes, number: int, part: SessionsPart) -> bool:
         """Count a part in, but for its results. Returns whether it is what would have been found here."""
-        assert self._processes is not None
         try:
-            if not self._processes.answer(number):
-                self._processes.stop(number)
+            if not processes.answer(number):
                 return False
-            account: PartAccount = self._processes.answer(number)
-        except EvalrError:
-            return False  # what is wrong with the log is met again here
+            account: PartAccount = processes.answer(number)
+        except _MET_AGAIN:
+            return False
         log_pass, log = self._pass, self._pass.log
         if not self._placed.has_none_of(account.placed) or _is_full(log, account.log):
             return False

@@ -7,6 +7,7 @@ an index that may only be read, and one whose log has no index from a copy.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import tempfile
@@ -101,6 +102,7 @@ def open_database(path: Path, *, wait: float = WAIT, snapshot: bool = True, watc
         has_wal = header[18] == 2 and wal.is_file()
         in_wal = has_wal and _holds_changes(wal)
         has_index = has_wal and index.is_file()
+        state = _state(path)
     except OSError as error:
         raise unreadable(path, error) from error
     if not in_wal:
@@ -125,12 +127,11 @@ def open_database(path: Path, *, wait: float = WAIT, snapshot: bool = True, watc
         raise database_error(path, error) from error
     found = Database(connection, path, size, notes, _watch=watch)
     if option == "immutable=1":
-        state = _state(real)
         found._unchanged = lambda: _state(real) == state and not (wal.exists() and _holds_changes(wal))
-        found._is_newest = found._unchanged
+        found._is_newest = lambda: found._unchanged() and _state(path) == state
     elif watch is not None:
         # SQLite itself is asked: to open the index of its log, and to close it again, would take its locks away.
-        found._is_newest = lambda: _version(watch) == version
+        found._is_newest = lambda: _version(watch) == version and _state(path)[:2] == state[:2]
     return found
 
 
@@ -189,13 +190,14 @@ def _changed(path: Path) -> LogError:
     return LogError(f"{path} was written while it was read: read it again, or {COPY_IT}")
 
 
-def _state(path: Path) -> tuple[int, int]:
+def _state(path: Path) -> tuple[int, ...]:
+    """Of a file, which file it is, and then other numbers than before where it was written."""
     found = path.stat()
-    return found.st_mtime_ns, found.st_size
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def _connect(path: Path, options: str, wait: float, snapshot: bool) -> sqlite3.Connection:
-    uri = f"file:{quote(str(path))}?{options}"
+    uri = f"file:{quote(os.fsencode(path))}?{options}"
     connection = sqlite3.connect(uri, uri=True, timeout=wait, isolation_level=None, check_same_thread=False)
     try:
         if snapshot:
