@@ -68,13 +68,16 @@ def found_in(folder: Path, texts: Iterable[str] = NOWHERE) -> list[tuple[str, st
     wanted = {text: [text.encode(), text.encode("utf-16-le")] for text in texts}
     files = [each for each in folder.rglob("*") if each.is_file()]
     assert files
-    return [
-        (file.name, text)
-        for file in files
-        for content in [file.read_bytes()]
-        for text, spellings in wanted.items()
-        if any(spelling in content for spelling in spellings)
-    ]
+    found = []
+    for file in files:
+        with suppress(FileNotFoundError):  # a server removes files of its own at any time
+            content = file.read_bytes()
+            found += [
+                (file.name, text)
+                for text, spellings in wanted.items()
+                if any(spelling in content for spelling in spellings)
+            ]
+    return found
 
 
 class Quoting:
