@@ -9,7 +9,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -188,21 +187,6 @@ def test_whether_the_file_was_replaced_is_known(wal: bool, tmp_path: Path) -> No
         other.done().replace(writer.path)
         assert not store.is_newest()
     writer.connection.close()
-
-
-def test_processes_end_with_the_one_that_asked(tmp_path: Path) -> None:
-    program = (
-        "import sys, os; from evalr.bulk.processes import Processes; from reflexio_waiting import Waits\n"
-        "with Processes() as all_of_them:\n"
-        "    all_of_them.start(Waits(), 1); print(all_of_them.answer(0), flush=True); os.kill(os.getpid(), 9)\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
-    command = [sys.executable, "-c", program]
-    found = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    until = time.monotonic() + 20
-    while Path(f"/proc/{found.stdout.strip()}").exists() and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not Path(f"/proc/{int(found.stdout)}").exists()
 
 
 def test_a_log_that_is_written_all_the_time_is_read_in_one_state(tmp_path: Path) -> None:

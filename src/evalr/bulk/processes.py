@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable
-from contextlib import suppress
 from queue import Empty, Queue
 from secrets import randbelow
 from threading import Thread
@@ -84,7 +83,7 @@ class Processes:
         order = _packed(part)
         try:
             child = subprocess.Popen(
-                [sys.executable, "-P", *(f"-W{option}" for option in sys.warnoptions), "-c", PROGRAM],
+                [sys.executable, *(f"-W{option}" for option in sys.warnoptions), "-c", PROGRAM],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env={**os.environ, "PYTHONHASHSEED": self._seed},
@@ -142,10 +141,8 @@ class Processes:
         child.kill()
         self._listeners[number].join()
         child.wait()
-        for file in (child.stdin, child.stdout):
-            if file is not None:
-                with suppress(OSError):  # it ended before it was told all
-                    file.close()
+        if child.stdout is not None:
+            child.stdout.close()
 
     def _tell(self, place: int, progressed: Progressed) -> None:
         self._read[self._places[place]] = progressed
@@ -188,8 +185,8 @@ def _listen(
     assert child.stdin is not None
     assert child.stdout is not None
     try:
-        child.stdin.write(order)
-        child.stdin.flush()  # and left open: its end tells the process that nobody waits any more
+        with child.stdin:
+            child.stdin.write(order)
         _pass_over(child.stdout)
         while count:
             answer = pickle.load(child.stdout)
