@@ -88,7 +88,7 @@ def items_of(path: Path, options: Options, log: Log) -> Iterator[Item]:
             arms = arms_of(arms, config=config, store=store, randomised=randomised, unit=unit, registry=given)
         check_rule(arms, options.assigned)
         log.randomised = arms is not None and arms.randomised
-        reading = LogPass(store, options, arms, config, log)
+        reading = LogPass(store, options, arms, config, log, Placed())
         with PartsElsewhere(reading) as elsewhere:
             yield from reading.items(elsewhere)
             if reading.gathering is not None and log.terms is not None:
@@ -106,14 +106,16 @@ def items_of(path: Path, options: Options, log: Log) -> Iterator[Item]:
 class LogPass:
     """One pass over a log."""
 
-    def __init__(self, store: Store, options: Options, arms: Arms | None, config: Config, log: ReflexioLog) -> None:
+    def __init__(
+        self, store: Store, options: Options, arms: Arms | None, config: Config, log: ReflexioLog, placed: Placed
+    ) -> None:
         self.store, self.options, self.arms, self.config, self.log = store, options, arms, config, log
         self.controls = controls_of(arms, options.shadow)
         wanted = options.shadow_version or config.shadow_prompt_version
         self.prompt_version = None if wanted == ALL_PROMPTS else wanted
         self.corrections = corrections_in(store)
         self.notes: Counter[str] = Counter()
-        self.placed = Placed()
+        self.placed = placed
         self._texts: dict[Reference, bool] = {}
         self.gathering: Gathering | None = None
         if log.terms is not None:
@@ -177,7 +179,7 @@ class LogPass:
 
     def gatherings(self) -> list[Gathering]:
         """What was summed up for answers."""
-        splits = [] if self.splits is None else self.splits.gatherings()
+        splits = [] if self.splits is None else self.splits.gatherings
         return splits if self.gathering is None else [self.gathering, *splits]
 
     def own_figures(self, terms: ReportTerms) -> Mapping[str, Any]:

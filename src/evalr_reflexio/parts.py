@@ -81,8 +81,8 @@ class SessionsPart:
             log.terms = self.terms
             reading = self.job.reading()
             log.sums = ReportSums(reading) if counts_alone(reading) else None
-            log_pass = LogPass(store, self.options, self.arms, self.config, log)
-            log_pass.placed = placed = Placed(self.key)
+            placed = Placed(self.key)
+            log_pass = LogPass(store, self.options, self.arms, self.config, log, placed)
             mended = store.queries.mended_texts
             for item in log_pass.items_in(self.span):
                 reading.read_one(item)

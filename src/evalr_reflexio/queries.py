@@ -66,7 +66,7 @@ class Queries:
         for chunk in chunks(keys):
             yield self._all(f"SELECT {fields} {source} IN ({marks(chunk)})", padded(chunk))
 
-    def placed(self, table: str, first: int, last: int) -> list[Sequence[Any]]:
+    def between(self, table: str, first: int, last: int) -> list[Sequence[Any]]:
         """The rows from one place of a table to another, as `rowid` counts them."""
         return self._all(
             f"SELECT {self.fields(table, 't')} FROM {table} t WHERE t.rowid BETWEEN ? AND ?", (first, last)

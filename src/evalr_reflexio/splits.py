@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from evalr_reflexio.answers.arm_answer import ArmsAnswer
 from evalr_reflexio.answers.asked import Asked
-from evalr_reflexio.answers.gathering import Gathering
 from evalr_reflexio.answers.impact import arms_answer, gathering_for
 from evalr_reflexio.arms import Arms, ExperimentArms, SourceArms
 from evalr_reflexio.arms_seen import experiments_seen
@@ -21,7 +20,11 @@ MOST_EXPERIMENTS = 3
 
 
 class Splits:
-    """What one pass sums up of the sessions in other splits than the one that was asked for."""
+    """What one pass sums up of the sessions in other splits than the one that was asked for.
+
+    Attributes:
+        gatherings: what was summed up, split by split.
+    """
 
     def __init__(self, store: Store, asked: Asked, arms: Arms | None, config: Config) -> None:
         chosen = arms.experiment.id if isinstance(arms, ExperimentArms) else None
@@ -34,18 +37,16 @@ class Splits:
         sources = [name for name, _ in store.request_sources_seen().most_common(MOST_SOURCES)]
         sets = SourceArms({name or NO_SOURCE: [name] for name in sources}) if len(sources) > 1 else None
         self.sources = None if sets is None else (sets, gathering_for(store, plain, sets, config))
+        self.gatherings = [gathering for _, gathering in self.experiments]
+        if self.sources is not None:
+            self.gatherings.append(self.sources[1])
 
     def see(self, record: SessionRecord) -> None:
         """Count one session."""
         if record.shadow_verdicts or record.learning_verdicts:
             record = replace(record, shadow_verdicts=[], learning_verdicts=[])
-        for gathering in self.gatherings():
+        for gathering in self.gatherings:
             gathering.see(record)
-
-    def gatherings(self) -> list[Gathering]:
-        """What was summed up, split by split."""
-        sources = [] if self.sources is None else [self.sources[1]]
-        return [*(gathering for _, gathering in self.experiments), *sources]
 
     def answers(self) -> tuple[ArmsAnswer | None, dict[Experiment, ArmsAnswer]]:
         """By request source, and by experiment: those that have a session of the period."""

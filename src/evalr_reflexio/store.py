@@ -347,14 +347,15 @@ class Store:
         """The sessions of one id: of several users, where several use it. Nothing else is read."""
         if REQUESTS not in self.columns:
             return []
-        parts = self._parts(account)
+        placed = Placed()
+        parts = self._parts(account, placed)
         rows = self._queries.rows(
             "SELECT DISTINCT coalesce(user_id, '') FROM requests WHERE session_id = ? ORDER BY 1", (session,)
         )
         batch = {(user, session): SessionRecord(user, session) for (user,) in rows}
         self._add_requests(batch, self._queries.keyed(REQUESTS, "session_id", [session]), parts)
         records = [record for record in batch.values() if record.requests]
-        self._fill(records, parts, Placed().verdicts)
+        self._fill(records, parts, placed.verdicts)
         self.check_unchanged()
         return records
 
@@ -377,7 +378,7 @@ class Store:
             count, first, last = sum(counts), min(firsts), max(lasts)
             # What is written as time goes by is close together, and need not be looked up.
             if last - first < _CLOSE * count:
-                requests: Rows = [self._queries.placed(REQUESTS, first, last)]
+                requests: Rows = [self._queries.between(REQUESTS, first, last)]
             else:
                 requests = self._queries.keyed(REQUESTS, "session_id", list(dict.fromkeys(row[1] for row in found)))
             yield {(user, session): SessionRecord(user, session) for user, session, *_ in found}, requests

@@ -23,8 +23,10 @@ _ID, _ROLE, _TOKENS = map(FIELDS[INTERACTIONS].index, ("interaction_id", "role",
 RawTurns = Sequence[Sequence[Any]]
 """Rows of interactions as the database gives them, with the columns of FIELDS."""
 
+JudgedTurns = Mapping[int, InteractionRow | Bearer]
+"""Turns by their ids."""
 
-_NONE: Mapping[int, Any] = {}
+_NONE: JudgedTurns = {}
 
 
 class OrdinaryTurns(Sequence[InteractionRow]):
@@ -76,9 +78,6 @@ def ids_of(turns: Sequence[InteractionRow]) -> list[int]:
 def raw_roles_of(turns: Sequence[InteractionRow]) -> list[str]:
     """Who speaks in turns, as the log names them."""
     return turns.column(_ROLE) if isinstance(turns, OrdinaryTurns) else [turn.raw_role for turn in turns]
-
-
-JudgedTurns = Mapping[int, InteractionRow | Bearer]
 
 
 def are_counted(turns: Sequence[InteractionRow]) -> bool:

@@ -274,26 +274,17 @@ class OfLambda:
         return ArmReading(self.read_one(record))
 
 
-def test_arms_that_cannot_be_sent(newest_log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    arms = OfLambda(lambda record: "treatment" if record.user < "u05" else "control")
-    whole = plain(newest_log, arms=arms, processes=1)
+ARMS = OfLambda(lambda record: "treatment" if record.user < "u05" else "control")
+
+
+@pytest.mark.parametrize("asked", [{"arms": ARMS}, {"by": lambda about: str(about.user)[:1]}], ids=["arms", "key"])
+def test_what_cannot_be_sent(asked: dict[str, Any], newest_log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = plain(newest_log, processes=1, **asked)
     monkeypatch.setattr(parts, "LARGE", 0)
     monkeypatch.setattr(parts, "_cores", lambda: 2)
-    assert plain(newest_log, arms=arms) == whole
+    assert plain(newest_log, **asked) == whole
     with pytest.raises(InputError, match="cannot be sent to other processes"):
-        report(newest_log, now=NOW, arms=arms, processes=2)
-
-
-def test_keys_that_cannot_be_sent(newest_log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def initial(about: Any) -> str:
-        return str(about.user)[:1]
-
-    whole = plain(newest_log, by=initial, processes=1)
-    monkeypatch.setattr(parts, "LARGE", 0)
-    monkeypatch.setattr(parts, "_cores", lambda: 2)
-    assert plain(newest_log, by=initial) == whole
-    with pytest.raises(InputError, match="cannot be sent to other processes"):
-        report(newest_log, now=NOW, by=initial, processes=2)
+        report(newest_log, now=NOW, processes=2, **asked)
 
 
 def test_ids_of_two_sets() -> None:

@@ -822,8 +822,13 @@ def test_processes_share_a_spool_and_judge_each_input_once(tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-@pytest.mark.parametrize("made", ["from evalr.runs.waiting import Waiting as It; it = It()",
-                                  "from evalr.runs import Journal as It; it = It('j.db')"])  # fmt: skip
+@pytest.mark.parametrize(
+    "made",
+    [
+        "from evalr.runs.waiting import Waiting; it = Waiting(); lock = it._lock",
+        "from evalr.runs import Journal; it = Journal('j.db'); lock = it._reader_lock",
+    ],
+)
 def test_a_fork_waits_for_a_thread_inside_of_sqlite(made: str, tmp_path: Path) -> None:
     script = f"""
 import os, threading, time, warnings
@@ -831,7 +836,7 @@ warnings.simplefilter("ignore", DeprecationWarning)
 {made}
 inside = threading.Event()
 def ask():
-    with it.locks[-1]:
+    with lock:
         inside.set()
         time.sleep(0.3)
 thread = threading.Thread(target=ask)
@@ -839,10 +844,10 @@ thread.start()
 inside.wait()
 child = os.fork()
 if not child:
-    os._exit(0 if it.locks[-1].acquire(timeout=0.05) else 1)
+    os._exit(0 if lock.acquire(timeout=0.05) else 1)
 thread.join()
 assert os.waitpid(child, 0)[1] == 0
-assert it.locks[-1].acquire(timeout=0.05)
+assert lock.acquire(timeout=0.05)
 """
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=env(), timeout=60, check=True)
 

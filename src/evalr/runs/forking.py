@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Protocol
 from weakref import WeakSet
 
@@ -21,26 +20,17 @@ class Lock(Protocol):
         """Give it back."""
 
 
-class Locked(Protocol):
-    """What asks SQLite under locks alone."""
-
-    @property
-    def locks(self) -> Sequence[Lock]:
-        """All of them."""
-
-
-_known: WeakSet[Locked] = WeakSet()
+_known: WeakSet[Lock] = WeakSet()
 _taken: list[Lock] = []
 
 
-def quiet_at_forks(what: Locked) -> None:
-    """Have forks wait for it."""
-    _known.add(what)
+def quiet_at_forks(*locks: Lock) -> None:
+    """Have forks wait for locks, under which alone something asks SQLite, for as long as there are any."""
+    _known.update(locks)
 
 
 def _take() -> None:
-    for each in list(_known):
-        _taken.extend(lock for lock in each.locks if lock.acquire(timeout=PATIENCE))
+    _taken.extend(lock for lock in list(_known) if lock.acquire(timeout=PATIENCE))
 
 
 def _give_back() -> None:

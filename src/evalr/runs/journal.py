@@ -188,8 +188,7 @@ class Journal:
         self.path = Path(os.path.abspath(path))  # noqa: PTH100  a link stays a link
         self._lock = threading.RLock()
         self._reader_lock = threading.Lock()
-        self.locks = (self._lock, self._reader_lock)
-        quiet_at_forks(self)
+        quiet_at_forks(self._lock, self._reader_lock)
         self._process = os.getpid()
         self._alive: dict[int, LivenessLock] = {}
         self._full = synchronous == "full"

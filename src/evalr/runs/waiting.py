@@ -124,13 +124,12 @@ class Waiting:
         self.unreadable = 0
         """Inputs in the file that cannot be read back, and stay there."""
         self._lock = threading.RLock()
-        self.locks = (self._lock,)
         self._objects: dict[int, Input] = {}
         self._held: deque[tuple[Reading, str]] = deque()
         self._putting = threading.Lock()
         self._owner = uuid4().hex
         self._alive: LivenessLock | None = None
-        quiet_at_forks(self)
+        quiet_at_forks(self._lock)
         with self._told("opened"), self._lock:
             self._connection = sqlite3.connect(
                 ":memory:" if self.path is None else self.path,
