@@ -52,12 +52,12 @@ class Ids:
         return not mine & theirs and set(self._others.hashes()).isdisjoint(other._others.hashes())
 
     def merge(self, other: Ids) -> None:
-        """Take in those of another set, none of which are here."""
+        """Take in those of another set."""
         bits = self._bits
         bits.extend(bytes(max(0, len(other._bits) - len(bits))))
         both = int.from_bytes(bits, "little") | int.from_bytes(other._bits, "little")
         self._bits = bytearray(both.to_bytes(len(bits), "little"))
-        self._count += other._count
+        self._count = both.bit_count()
         for each in other._others.hashes():
             self._others.add(each)
 

@@ -83,10 +83,9 @@ class SessionsPart:
             log.sums = ReportSums(reading) if counts_alone(reading) else None
             placed = Placed(self.key)
             log_pass = LogPass(store, self.options, self.arms, self.config, log, placed)
-            mended = store.queries.mended_texts
             for item in log_pass.items_in(self.span):
                 reading.read_one(item)
-            placed.mended_texts = store.queries.mended_texts - mended
+            placed.mended_texts = store.queries.mended_texts
             store.check_unchanged()
             if log.sums is not None:
                 log.sums.fill()

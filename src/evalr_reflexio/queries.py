@@ -9,8 +9,12 @@ from typing import Any
 
 from evalr.logs.sqlite import database_error
 from evalr_reflexio.cells import text_of
+from evalr_reflexio.ids import Ids
 from evalr_reflexio.rows import Columns
 from evalr_reflexio.tables import FIELDS, IDENTITY, LEARNING_TABLES, NEEDED, SCORES, STATES
+
+MENDED = "\ufffd"
+"""What stands in a text for bytes that are no UTF-8."""
 
 KEYS = 256
 """How many keys are asked for at a time."""
@@ -23,7 +27,7 @@ class Queries:
 
     Attributes:
         columns: those of each table that it has; a table that is not Reflexio's is not among them.
-        mended_texts: how many texts were no UTF-8.
+        mended_texts: those that were no UTF-8, each once, however often it is read.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: str) -> None:
@@ -31,7 +35,7 @@ class Queries:
         self._indexed: dict[tuple[str, str], str] = {}
         self._asks_by_user: bool | None = None
         self._has_blank_users = False
-        self.mended_texts = 0
+        self.mended_texts = Ids(b"")
         self.columns = self._detect()
 
     def has(self, table: str, column: str | None = None) -> bool:
@@ -71,6 +75,16 @@ class Queries:
         return self._all(
             f"SELECT {self.fields(table, 't')} FROM {table} t WHERE t.rowid BETWEEN ? AND ?", (first, last)
         )
+
+    def alike(self, table: str, place: int, columns: Sequence[str]) -> list[Sequence[Any]]:
+        """The rows that have in some columns what the row at a place has there, which may be no text."""
+        source = self._indexed.get((table, columns[0])) or self._index(table, columns[0])
+        same = [f"(SELECT {column} FROM {table} WHERE rowid = ?)" for column in columns]
+        more = "".join(
+            f" AND coalesce(t.{column}, '') = coalesce({value}, '')"
+            for column, value in zip(columns[1:], same[1:], strict=True)
+        )
+        return self._all(f"SELECT {self.fields(table, 't')} {source} = {same[0]}{more}", [place] * len(columns))
 
     def _all(self, query: str, given: Sequence[Any]) -> list[Sequence[Any]]:
         """All rows of a query at once."""
@@ -182,7 +196,7 @@ class Queries:
         try:
             return stored.decode()
         except UnicodeDecodeError:
-            self.mended_texts += 1
+            self.mended_texts.add(stored)
             return stored.decode("utf-8", "replace")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from pathlib import Path
 from secrets import token_bytes
@@ -37,7 +37,7 @@ from evalr_reflexio.parsing import (
     request_row,
     shadow_row,
 )
-from evalr_reflexio.queries import Queries, chunks, marks, padded
+from evalr_reflexio.queries import MENDED, Queries, chunks, marks, padded
 from evalr_reflexio.rows import (
     NOT_KEPT,
     Columns,
@@ -119,14 +119,15 @@ class Placed:
         verdicts: by table, the ids of rows that are in a session, or cannot be used.
         told: parts of rows that cannot be used, which were counted.
         interactions: how many rows there are of these sessions, or of requests that are left out.
-        mended_texts: how many texts of them were no UTF-8.
+        mended_texts: those of another process that were no UTF-8.
     """
 
     def __init__(self, key: bytes | None = None) -> None:
         self.key = token_bytes(16) if key is None else key
         self.verdicts = {table: Ids(self.key) for table in _PLACED}
         self.told = Ids(self.key)
-        self.interactions = self.mended_texts = 0
+        self.mended_texts = Ids(b"")
+        self.interactions = 0
 
     def has_none_of(self, other: Placed) -> bool:
         """Whether no verdict is in both: one that cannot be used, of a session id of several users, may be."""
@@ -139,7 +140,7 @@ class Placed:
             ids.merge(other.verdicts[table])
         self.told.merge(other.told)
         self.interactions += other.interactions
-        self.mended_texts += other.mended_texts
+        self.mended_texts.merge(other.mended_texts)
 
 
 class Store:
@@ -314,9 +315,9 @@ class Store:
         yield from self._unplaced(parts, placed.verdicts)
         self.check_unchanged()
         account.bytes_read = self.size
-        mended = self._queries.mended_texts + placed.mended_texts
-        if mended:
-            account.repaired[BAD_TEXT] = mended
+        placed.mended_texts.merge(self._queries.mended_texts)
+        if placed.mended_texts:
+            account.repaired[BAD_TEXT] = len(placed.mended_texts)
 
     def cut(self, shares: Sequence[float]) -> list[Span]:
         """Spans of time, one after the other and all there is, with about these shares of the requests.
@@ -373,17 +374,21 @@ class Store:
             bounds,
         )
         total, seen = max(1.0, self.count(REQUESTS) * span.share), 0
-        while found := list(islice(rows, BATCH)):
-            _, _, _, counts, firsts, lasts = zip(*found, strict=True)
-            count, first, last = sum(counts), min(firsts), max(lasts)
-            # What is written as time goes by is close together, and need not be looked up.
-            if last - first < _CLOSE * count:
-                requests: Rows = [self._queries.between(REQUESTS, first, last)]
-            else:
-                requests = self._queries.keyed(REQUESTS, "session_id", list(dict.fromkeys(row[1] for row in found)))
-            yield {(user, session): SessionRecord(user, session) for user, session, *_ in found}, requests
-            seen += count
+        for found in chain.from_iterable(map(_asked_together, iter(lambda: list(islice(rows, BATCH)), []))):
+            yield {(user, session): SessionRecord(user, session) for user, session, *_ in found}, self._among(found)
+            seen += sum(row[3] for row in found)
             account.bytes_read = int(self.size * min(1.0, seen / total))
+
+    def _among(self, found: Sequence[Sequence[Any]]) -> Rows:
+        """The rows among which are the requests of sessions that are asked for together."""
+        _, sessions, _, counts, firsts, lasts = zip(*found, strict=True)
+        first, last = min(firsts), max(lasts)
+        if _is_mended(found[0]):
+            return [self._queries.alike(REQUESTS, first, ("session_id", "user_id"))]
+        # What is written as time goes by is close together, and need not be looked up.
+        if last - first < _CLOSE * sum(counts):
+            return [self._queries.between(REQUESTS, first, last)]
+        return self._queries.keyed(REQUESTS, "session_id", list(dict.fromkeys(sessions)))
 
     def _add_requests(self, batch: Mapping[tuple[str, str], SessionRecord], requests: Rows, parts: Parts) -> list[str]:
         """Give sessions their requests, which are among these. Returns the ids of those that cannot be used."""
@@ -774,6 +779,20 @@ class Store:
             account.repaired[what] += 1
 
         return Parts(account, repaired, (Placed() if placed is None else placed).told)
+
+
+def _asked_together(found: Sequence[Sequence[Any]]) -> Iterator[Sequence[Sequence[Any]]]:
+    """Sessions in their order, but each alone whose name was mended: no row has it, and others may look like it."""
+    for is_mended, some in groupby(found, _is_mended):
+        if is_mended:
+            yield from ([each] for each in some)
+        else:
+            yield list(some)
+
+
+def _is_mended(session: Sequence[Any]) -> bool:
+    """Whether the user or the id of a session may be no UTF-8."""
+    return any(type(name) is str and MENDED in name for name in session[:2])
 
 
 def _without_ordinary(

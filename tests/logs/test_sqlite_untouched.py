@@ -253,3 +253,32 @@ def test_one_that_lacks_its_end_is_cut_off(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(LogError, match="is cut off: 8,191 of 8,192 bytes"):
         open_database(path)
+
+
+@pytest.mark.parametrize("way_to_be", [at_rest, in_wal_at_rest])
+def test_another_file_under_the_same_name_is_not_what_was_opened(
+    way_to_be: Callable[[Path, str], None], tmp_path: Path
+) -> None:
+    path, other = tmp_path / "one.db", tmp_path / "other.db"
+    way_to_be(path, TABLES["nobody"])
+    shutil.copy2(path, other)
+    link = tmp_path / "link.db"
+    link.symlink_to(path)
+    with closing(open_database(link, watched=True)) as database:
+        assert database.is_newest()
+        link.unlink()
+        assert not database.is_newest()
+        link.symlink_to(other)
+        assert not database.is_newest()
+    with closing(open_database(path, watched=True)) as database:
+        assert database.is_newest()
+        other.replace(path)
+        assert not database.is_newest()
+
+
+@pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="names of files are texts there")
+def test_a_name_that_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"odd \xff?#%41.db")
+    at_rest(path, TABLES["nobody"])
+    with closing(open_database(path)) as database:
+        assert database.connection.execute("SELECT count(*) FROM notes").fetchone() == (900,)

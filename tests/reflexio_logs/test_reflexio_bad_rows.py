@@ -213,6 +213,22 @@ def test_texts_that_are_no_utf_8_are_mended_and_counted(writer: Writer) -> None:
     assert len(records) == 2
 
 
+@pytest.mark.parametrize("apart", [1, 1000])
+def test_sessions_whose_names_are_no_utf_8_are_read(writer: Writer, apart: int) -> None:
+    for number, user in enumerate(["u1", "u1", "u2"]):
+        name = writer.request(f"r{number}", user, f"s{number}", BEGIN + timedelta(minutes=number))
+        writer.turn(name, BEGIN + timedelta(minutes=number), "User", "good")
+    change = writer.connection.execute
+    change("UPDATE requests SET session_id = CAST(CASE rowid WHEN 1 THEN x'73ff' ELSE x'73fe' END AS TEXT)")
+    change("UPDATE requests SET user_id = CAST(x'75ff' AS TEXT) WHERE rowid = 3")
+    change("UPDATE requests SET rowid = rowid * ?", [apart])
+    with open_store(writer.done()) as store:
+        account = store.account()
+        found = [(each.user, each.session, len(each.interactions)) for each in store.sessions(account)]
+    assert found == [("u1", "s\ufffd", 1), ("u1", "s\ufffd", 1), ("u\ufffd", "s\ufffd", 1)]
+    assert account.repaired == {"texts that are no UTF-8": 3}
+
+
 def test_strict_stops_at_the_first_fault_and_names_it(writer: Writer) -> None:
     request = writer.request("r1", "u1", "s1")
     writer.turn(request, BEGIN, "User", tools_used="{")

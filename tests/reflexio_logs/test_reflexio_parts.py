@@ -217,6 +217,18 @@ def test_a_process_that_dies_leaves_its_part_to_be_read_here(newest_log: Path, m
         assert plain(newest_log, processes=2, **asked) == plain(newest_log, processes=1, **asked)
 
 
+def test_whatever_a_process_runs_out_of_its_part_is_read_here(
+    newest_log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class OutOf(InThisProcess):
+        def answer(self, number: int) -> Any:
+            raise MemoryError
+
+    whole = plain(newest_log, processes=1, compat="reflexio")
+    monkeypatch.setattr(parts, "Processes", OutOf)
+    assert plain(newest_log, processes=2, compat="reflexio") == whole
+
+
 @pytest.mark.parametrize("row", [{"at": "no time at all"}, {"tags": "[no list"}])
 def test_a_row_of_a_session_id_of_two_users_far_apart_is_counted_once(
     row: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -231,6 +243,17 @@ def test_a_row_of_a_session_id_of_two_users_far_apart_is_counted_once(
     assert sum(each["count"] for each in whole["left_out"]["by_the_reader"].values()) == 1
     monkeypatch.setattr(parts, "Processes", InThisProcess)
     assert plain(path, processes=2) == whole
+
+
+def test_texts_that_are_no_utf_8_are_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = Writer(tmp_path / "reflexio.db")
+    for number in range(300):
+        writer.session(f"s{number}", "u1", BEGIN + timedelta(minutes=number * 7 % 300))
+    writer.connection.execute("UPDATE requests SET source = CAST('of ' || rowid || x'ff' AS TEXT) WHERE rowid % 5 = 0")
+    path = writer.done()
+    monkeypatch.setattr(parts, "Processes", InThisProcess)
+    for processes in (1, 2, 5):
+        assert plain(path, processes=processes)["left_out"]["repaired"] == {"texts that are no UTF-8": 60}
 
 
 def test_many_reasons_of_one_part_are_put_together_as_in_the_whole(
