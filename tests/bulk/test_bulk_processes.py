@@ -295,7 +295,12 @@ def test_processes_are_a_whole_number(log: Path, processes: Any) -> None:
         bulk.report(log, processes=processes)
 
 
-def test_a_program_needs_no_guard(log: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [[], ["-W", "error"]])
+def test_a_program_needs_no_guard(log: Path, tmp_path: Path, options: list[str]) -> None:
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    for name in ("pickle", "signal"):  # nobody asked for what lies where a program is run
+        (folder / f"{name}.py").write_text("raise SystemExit('a module of the working directory')")
     program = tmp_path / "program.py"
     program.write_text(
         textwrap.dedent(
@@ -307,7 +312,12 @@ def test_a_program_needs_no_guard(log: Path, tmp_path: Path) -> None:
     )
     path = os.pathsep.join(sys.path)
     ran = subprocess.run(
-        [sys.executable, program], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True
+        [sys.executable, *options, program],
+        env={**os.environ, "PYTHONPATH": path},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert ran.stdout == "305\n"
     assert not ran.stderr

@@ -83,7 +83,7 @@ class Processes:
         order = _packed(part)
         try:
             child = subprocess.Popen(
-                [sys.executable, *(f"-W{option}" for option in sys.warnoptions), "-c", PROGRAM],
+                [sys.executable, "-P", *(f"-W{option}" for option in sys.warnoptions), "-c", PROGRAM],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env={**os.environ, "PYTHONHASHSEED": self._seed},

@@ -222,22 +222,22 @@ MARK = b"\0evalr answers\0"
 
 def work() -> None:
     """Read one part of a log: the whole life of a process that `Processes` has started."""
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    elsewhere = os.open(os.devnull, os.O_WRONLY) if sys.stderr is None else sys.stderr.fileno()
-    os.dup2(elsewhere, sys.stdout.fileno())  # what a measure prints is no answer
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers:
+        elsewhere = os.open(os.devnull, os.O_WRONLY) if sys.stderr is None else sys.stderr.fileno()
+        os.dup2(elsewhere, sys.stdout.fileno())  # what a measure prints is no answer
 
-    def say(answer: object) -> None:
-        pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
-        answers.flush()
+        def say(answer: object) -> None:
+            pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
+            answers.flush()
 
-    try:
-        answers.write(MARK)
-        _order().read(say, answers)
-    except BaseException as error:  # noqa: BLE001  whatever it is, the process that waits for this one must know
         try:
-            say(_as_sent(error))
-        except OSError:
-            os._exit(1)  # nobody waits any more
+            answers.write(MARK)
+            _order().read(say, answers)
+        except BaseException as error:  # noqa: BLE001  whatever it is, the process that waits for this one must know
+            try:
+                say(_as_sent(error))
+            except OSError:
+                os._exit(1)  # nobody waits any more
 
 
 def _order() -> Part:
