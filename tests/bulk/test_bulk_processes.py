@@ -323,6 +323,42 @@ def test_a_program_needs_no_guard(log: Path, tmp_path: Path, options: list[str])
     assert not ran.stderr
 
 
+ASLEEP = """
+import sys, time
+
+class Asleep:
+    answers = 2
+    def read(self, say, file):
+        say("asleep" + sys.stdin.read())  # who asks for input meets its end
+        time.sleep(60)
+"""
+WAITING = """
+from asleep import Asleep
+from evalr.bulk.processes import Processes
+
+with Processes() as processes:
+    processes.start(Asleep(), 0)
+    print(processes.answer(0), flush=True)
+    processes.answer(0)
+"""
+
+
+def test_who_is_killed_leaves_no_process_at_work(tmp_path: Path) -> None:
+    (tmp_path / "asleep.py").write_text(ASLEEP)
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    with subprocess.Popen(
+        [sys.executable, "-c", WAITING],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == b"asleep\n"
+        program.kill()
+        _, told = program.communicate(timeout=20)  # until nobody has them open any more
+    assert not told
+
+
 def test_all_of_one_pass_hash_alike_and_no_two_passes_do(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seeds: list[str] = []
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from queue import Empty, Queue
 from secrets import randbelow
 from threading import Thread
@@ -141,8 +142,10 @@ class Processes:
         child.kill()
         self._listeners[number].join()
         child.wait()
-        if child.stdout is not None:
-            child.stdout.close()
+        for file in (child.stdin, child.stdout):
+            if file is not None:
+                with suppress(OSError):  # it ended before it was told all
+                    file.close()
 
     def _tell(self, place: int, progressed: Progressed) -> None:
         self._read[self._places[place]] = progressed
@@ -185,8 +188,8 @@ def _listen(
     assert child.stdin is not None
     assert child.stdout is not None
     try:
-        with child.stdin:
-            child.stdin.write(order)
+        child.stdin.write(order)
+        child.stdin.flush()  # and left open: its end tells the process that nobody waits any more
         _pass_over(child.stdout)
         while count:
             answer = pickle.load(child.stdout)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from threading import Thread
 from time import monotonic
 from typing import IO, Any, ClassVar, NamedTuple, Protocol
 
@@ -232,12 +233,21 @@ def work() -> None:
 
         try:
             answers.write(MARK)
-            _order().read(say, answers)
+            order = _order()
+            Thread(target=_end_with_who_waits, args=(os.dup(sys.stdin.fileno()),), daemon=True).start()
+            os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())  # what asks for input meets its end
+            order.read(say, answers)
         except BaseException as error:  # noqa: BLE001  whatever it is, the process that waits for this one must know
             try:
                 say(_as_sent(error))
             except OSError:
                 os._exit(1)  # nobody waits any more
+
+
+def _end_with_who_waits(told: int) -> None:
+    """End this process as soon as the one that asked has ended, however it did."""
+    os.read(told, 1)
+    os._exit(1)
 
 
 def _order() -> Part:
