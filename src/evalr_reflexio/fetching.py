@@ -132,7 +132,6 @@ async def fetch(
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     async with httpx.AsyncClient(base_url=_base(url), headers=headers, timeout=timeout) as client:
         run = _Fetch(client, folder, progress, (begin, end), key)
-        run.save_manifest(complete=False)
         await run.requests(period, page)
         await run.halving(OUTCOMES_ROUTE, "agent_success_evaluation_results", period)
         await run.halving(LEARNINGS_ROUTE, "results", period)
@@ -187,7 +186,8 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
-            raise InputError(f"{folder} is not empty: name a folder that does not exist yet")
+            left = ", or take this one away, if it is left of a fetch that ended early"
+            raise InputError(f"{folder} is not empty: name a folder that does not exist yet{left}")
     except OSError as error:
         raise LogError(f"{folder} cannot be made: {error.strerror or error}") from error
 
@@ -286,6 +286,8 @@ class _Fetch:
             self._save(route, answer, len(self._rows(answer, name, route)))
 
     def _save(self, route: str, answer: Mapping[str, Any], rows: int) -> None:
+        if not self.files:  # and no sooner: where the key is refused, the same folder takes the next try
+            self.save_manifest(complete=False)
         self.files += 1
         name = f"{self.files:06d}-{route.rpartition('/')[2]}.json"
         (self.folder / name).write_text(json.dumps(answer), encoding="utf-8")

@@ -195,7 +195,7 @@ def test_what_began_within_the_second_of_the_stop_is_in_it_whoever_counts(tmp_pa
     assert found.arms.notes == ()
     assert found.arms.attributed == all_of_it.arms.attributed == (1, 1)
     (note,) = all_of_it.arms.notes
-    assert note.startswith("1 judged session of these arms began while it did not run")
+    assert note.startswith("1 judged session of these arms began while the experiment did not run")
 
 
 def test_arms_that_the_log_carries_are_read_and_checked_by_a_registrys_percentage(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_arms_that_the_log_carries_are_read_and_checked_by_a_registrys_percentag
     found = impact(log, arms="experiment:exp-1", now=NOW).arms
     assert found is not None
     assert found.notes == (
-        "2 judged sessions of these arms began while it did not run: --since and --until leave such out",
+        "2 judged sessions of these arms began while the experiment did not run: --since and --until leave such out",
     )
     # Two that were stamped outside its time have another user's arm.
     assert (found.checked, found.disagreeing) == (62, 2)

@@ -285,9 +285,18 @@ def test_a_busy_server_is_asked_again(server: Reflexio, tmp_path: Path, monkeypa
     server.busy = 3
     fetched = fetch_sync(server.url, tmp_path / "got", since=SINCE, until=UNTIL, period=timedelta(days=40))
     assert len(records_of(fetched.folder)) == 46
-    server.busy = 100
+
+
+def test_a_fetch_that_ended_early_is_told_by_its_folder(
+    server: Reflexio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evalr_reflexio.fetching._pause", lambda attempt, said: 0.0)
+
+    def busy(route: str, rows: int) -> None:
+        server.busy = 100
+
     with pytest.raises(LogError, match="asked 6 times, last status 429"):
-        fetch_sync(server.url, tmp_path / "again", since=SINCE, until=UNTIL)
+        fetch_sync(server.url, tmp_path / "again", since=SINCE, until=UNTIL, progress=busy)
     assert "the fetch of these answers did not come to its end" in _manifest_notes(tmp_path / "again")
 
 
@@ -446,8 +455,19 @@ def test_options_that_make_no_sense(options: dict[str, Any], message: str, tmp_p
 
 def test_nothing_is_put_into_a_folder_that_holds_something(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(InputError, match="is not empty"):
+    with pytest.raises(InputError, match="is not empty: .* if it is left of a fetch that ended early"):
         fetch_sync("https://localhost", tmp_path, since=SINCE, until=UNTIL)
+
+
+def test_a_fetch_that_got_nothing_leaves_its_folder_to_the_next(
+    server: Reflexio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REFLEXIO_API_KEY", raising=False)
+    server.key = "right"
+    with pytest.raises(LogError, match="refuses the key"):
+        fetch_sync(server.url, tmp_path / "got", since=SINCE, until=UNTIL, period=timedelta(days=40))
+    fetched = fetch_sync(server.url, tmp_path / "got", since=SINCE, until=UNTIL, period=timedelta(days=40), key="right")
+    assert len(records_of(fetched.folder)) == 46
 
 
 def test_without_httpx_fetching_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

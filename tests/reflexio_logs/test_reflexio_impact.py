@@ -232,7 +232,7 @@ def test_coverages_and_assignments(
     # One session of either has its arm from a later request, and began before the experiment did.
     assert sum(arms.by_arm[arm].coverage.part for arm in published) - arms.attributed.part == 1
     assert arms.notes == (
-        "1 judged session of these arms began while it did not run: --since and --until leave such out",
+        "1 judged session of these arms began while the experiment did not run: --since and --until leave such out",
     )
     assert arms.checked == sum(published.values())
     assert arms.disagreeing == 0
@@ -310,6 +310,18 @@ def test_an_empty_arm_gives_no_estimate(writer: Writer) -> None:
     assert found.arms is not None
     assert found.arms.pairs[0].lifts["success"].difference.value is None
     assert "no estimate" in str(found)
+
+
+def test_arms_that_nobody_is_in_or_that_have_no_other_say_so(writer: Writer) -> None:
+    judged(writer, [("s1", "u1", "with", 1), ("s2", "u2", "with", 0)])
+    path = writer.done()
+    nobody = " ".join(str(impact(path, arms="request-source:treatment=wiht;control=wihtout", now=NOW)).split())
+    assert "no session of this log is in any of these arms" in nobody
+    assert "request source in no set 2 'with' (2)" in nobody
+    assert "compared with nothing: name a second one" in str(impact(path, arms="request-source:A=with", now=NOW))
+    both = str(impact(path, arms=SOURCES, now=NOW))
+    assert "in any of these arms" not in both
+    assert "compared with nothing" not in both
 
 
 def test_the_untagged_are_shown_by_cause_with_a_curve_of_their_own(tagged_log: Path) -> None:

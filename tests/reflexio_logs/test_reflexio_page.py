@@ -104,6 +104,21 @@ def test_the_summary_begins_with_the_tiles_of_the_row(page: str) -> None:
     assert "impact of Reflexio" in row
 
 
+def test_numbers_that_are_no_headlines_are_folded_so_that_what_leads_is_near(newest_log: Path) -> None:
+    found = asked(newest_log)
+    undrawn = [
+        replace(section, rows=[replace(row, details=None) for row in section.rows]) for section in found.sections
+    ]
+    page = replace(found, sections=undrawn).to_html()
+    summary = page.split('<section class="box" id="summary">')[1].split('<section class="box" id="first1">')[0]
+    open_, folded = summary.split("<details")
+    assert {*re.findall('<a href="#m[0-9]+-([0-9]+)">', open_)} == {"0"}
+    others = re.findall('<a href="#(m[0-9]+-[0-9]+)">', folded)
+    assert f"{len(others)} more numbers" in folded
+    assert len(others) > 20
+    assert all(f'id="{anchor}"' in page for anchor in others)
+
+
 def test_without_an_arm_in_the_period_there_is_none_and_the_page_says_why(tmp_path: Path) -> None:
     path = made_up_log(tmp_path / "reflexio.db", sessions=40, users=20, experiment=None)
     before = asked(path)

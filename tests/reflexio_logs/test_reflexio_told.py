@@ -8,6 +8,7 @@ from evalr.estimates.lift import Lift
 from evalr.measures import SessionOutcome, success_rate
 from evalr.verdicts import About, Verdict
 from evalr_reflexio.answers.showing import _told
+from evalr_reflexio.answers.words import power_words
 
 
 def lift(treated: int, control: int, *, n: int = 40, randomised: bool = True) -> Lift:
@@ -36,3 +37,9 @@ def lift(treated: int, control: int, *, n: int = 40, randomised: bool = True) ->
 def test_a_side_is_told_where_0_is_outside(treated: int, control: int, randomised: bool, told: str) -> None:
     found = lift(treated, control, randomised=randomised)
     assert _told(found.difference, found) == told
+
+
+def test_no_difference_is_promised_that_is_more_than_all_there_is() -> None:
+    assert power_words(lift(2, 1, n=2)) == "less than 80% power to see even 100pp"
+    found = lift(21, 20)
+    assert power_words(found) == f"80% power to see {100 * (found.detectable() or 0):.1f}pp"

@@ -429,7 +429,7 @@ def _notes(arms: Arms, gathering: Gathering) -> tuple[str, ...]:
     sessions = count_words(outside, "judged session")
     return (
         *arms.notes,
-        f"{sessions} of these arms began while it did not run: --since and --until leave such out",
+        f"{sessions} of these arms began while the experiment did not run: --since and --until leave such out",
     )
 
 

@@ -18,7 +18,15 @@ from evalr_reflexio.answers.impact import Impact
 from evalr_reflexio.answers.learnings import LearningAnswer, LearningRecord
 from evalr_reflexio.answers.measured import SUCCESS
 from evalr_reflexio.answers.shadows import Compared, ShadowAnswer
-from evalr_reflexio.answers.words import AGREEMENT, SAID_ONCE, health_counts, health_kinds, sampling_words, titled
+from evalr_reflexio.answers.words import (
+    AGREEMENT,
+    SAID_ONCE,
+    health_counts,
+    health_kinds,
+    power_words,
+    sampling_words,
+    titled,
+)
 from evalr_reflexio.arm_checks import checked_words
 from evalr_reflexio.stored import CONTROLS
 
@@ -80,6 +88,10 @@ def _arms_title(arms: ArmsAnswer) -> str:
 def _arms(impact: Impact, arms: ArmsAnswer) -> Lines:
     if not arms.randomised:
         yield OBSERVATIONAL
+    if not any(answer.coverage.whole for arm, answer in arms.by_arm.items() if arm is not None):
+        yield "no session of this log is in any of these arms: what sessions carry stands beside 'in no arm'"
+    elif not arms.pairs:
+        yield "one arm alone is compared with nothing: name a second one"
     for pair in arms.pairs:
         yield from _pair(pair, impact, several=len(arms.pairs) > 1)
     for arm, answer in arms.by_arm.items():
@@ -121,10 +133,9 @@ def _lift(title: str, lift: Lift, *, always_valid: bool, within: bool, whole: bo
         # Its interval holds for one look alone.
         alone = f"relative {value_words(lift.relative.value, lift.relative.unit)}"
         notes.append(alone if always_valid else number_line("relative", lift.relative))
-    smallest = lift.detectable() if whole and not always_valid else None
-    if smallest is not None:
-        words = value_words(smallest, lift.difference.unit).removeprefix("+")
-        notes.append(f"a true difference of {words} is seen with 80% power")
+    power = power_words(lift) if whole and not always_valid else None
+    if power is not None:
+        notes.append(power)
     if lift.name == drop_off_share.name:
         notes.append("who spoke last, as no session is marked as closed")
     if lift.difference.left_out:

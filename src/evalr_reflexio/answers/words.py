@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from evalr.estimates.lift import Lift
 from evalr.estimates.words import count_words, value_words, window_words
 from evalr_reflexio.answers.health import Health
 from evalr_reflexio.answers.impact import Impact
@@ -32,6 +33,16 @@ def titled(name: str, impact: Impact) -> str:
         TOKENS: "output tokens a session",
         DROP_OFF: f"drop-off after {window_words(impact.window)}",
     }[name]
+
+
+def power_words(lift: Lift) -> str | None:
+    """`80% power to see 54.6pp`, the smallest true difference that so many users show; None where nothing tells it."""
+    smallest, unit = lift.detectable(), lift.difference.unit
+    if smallest is None:
+        return None
+    if unit == "points" and smallest > 1:  # more than shares can differ by
+        return "less than 80% power to see even 100pp"
+    return f"80% power to see {value_words(smallest, unit).removeprefix('+')}"
 
 
 def health_counts(health: Health) -> dict[str, int]:

@@ -11,7 +11,7 @@ from evalr.estimates.words import interval_words, p_words, value_words
 from evalr.logs.blocks import Block, Cell, Table
 from evalr_reflexio.answers.arm_answer import ArmsAnswer
 from evalr_reflexio.answers.impact import Impact
-from evalr_reflexio.answers.words import SAID_ONCE, titled
+from evalr_reflexio.answers.words import SAID_ONCE, power_words, titled
 
 
 def comparisons(arms: ArmsAnswer, impact: Impact, *, title: str = "", footnote: str = "") -> Iterator[Block]:
@@ -34,10 +34,9 @@ def _row(name: str, lift: Lift, impact: Impact, *, few: bool) -> tuple[str | Cel
     p = lift.always_valid_p if impact.always_valid else lift.p
     elsewhere = (*SAID_ONCE, "low_confidence") if few else SAID_ONCE
     notes = [flag.replace("_", " ") for flag in lift.flags if flag not in elsewhere]
-    smallest = None if impact.always_valid else lift.detectable()
-    if smallest is not None:
-        words = value_words(smallest, lift.difference.unit).removeprefix("+")
-        notes.append(f"80% power to see {words}")
+    power = None if impact.always_valid else power_words(lift)
+    if power is not None:
+        notes.append(power)
     if shown.low is None and shown.reason is not None:
         notes.append(shown.reason.removeprefix("no estimate: "))
     if lift.difference.left_out:

@@ -42,6 +42,8 @@ MOST_DRAWN = 1_250_000
 ROW = 400
 """About as many has a row of a table."""
 NO_ROOM = "left out, so that the page stays small: a report on fewer measures (--measure) has it"
+MOST_BEFORE_WHAT_LEADS = 10
+"""Numbers of the summary that are not headlines; more of them are folded where a section leads."""
 MOST_GROUPS = 60
 """Of a table of a measure's groups, the largest."""
 MOST_ROWS = 600
@@ -126,6 +128,7 @@ def html_page(report: Report) -> str:
         if section.rows
     ]
     header = header_words(report)
+    summary, more = _folded(list(_summary(report, footnotes)), leads=bool(leading))
     return rendered(
         "report.html",
         css=css,
@@ -133,7 +136,8 @@ def html_page(report: Report) -> str:
         title=header[0] if report.path is not None else "report",
         header=header[1:] if report.path is not None else header,
         level=f"{100 * report.level:g}%",
-        summary=list(_summary(report, footnotes)),
+        summary=summary,
+        more=more,
         leading=leading,
         further=further,
         sections=sections,
@@ -171,6 +175,14 @@ def _summary(report: Report, footnotes: Footnotes) -> Iterator[dict[str, Any]]:
                 "number": number(row_title(row, section), row.estimate, footnotes),
                 "spark": _spark(row),
             }
+
+
+def _folded(rows: list[dict[str, Any]], *, leads: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Where a section leads, what it shows must not wait below a long table: the headlines, and what can be opened."""
+    others = [row for row in rows if not row["headline"]]
+    if not leads or len(others) < MOST_BEFORE_WHAT_LEADS:
+        return rows, []
+    return [row for row in rows if row["headline"]], others
 
 
 def _spark(row: Row) -> Any:
