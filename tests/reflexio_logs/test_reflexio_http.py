@@ -455,7 +455,7 @@ def test_options_that_make_no_sense(options: dict[str, Any], message: str, tmp_p
 
 def test_nothing_is_put_into_a_folder_that_holds_something(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(InputError, match="is not empty: .* if it is left of a fetch that ended early"):
+    with pytest.raises(InputError, match=r"is not empty: .* if it is left of a fetch that ended early"):
         fetch_sync("https://localhost", tmp_path, since=SINCE, until=UNTIL)
 
 
