@@ -15,7 +15,7 @@ from evalr_reflexio.compat.groups import metadata_groups, overview_with_groups
 from evalr_reflexio.compat.health import healthz_eval, row_counts
 from evalr_reflexio.compat.listing import session_counts
 from evalr_reflexio.compat.overview import SourceSets, read_page
-from evalr_reflexio.compat.regenerating import regeneration_candidates, regeneration_strata
+from evalr_reflexio.compat.regenerating import regeneration_counts
 from evalr_reflexio.compat.shadows import MOST, recent_shadow_comparisons, significant_shadow_comparisons
 from evalr_reflexio.compat.tiles import Bucket
 from evalr_reflexio.compat.verdicts import (
@@ -96,13 +96,9 @@ def compat_figures(
         ask(answer)
     for answer in (get_dashboard_stats, get_playbook_application_stats):
         ask(answer, now=now)
-    ask(_regeneration, name="regenerate", **period)
+    ask(regeneration_counts, name="regenerate", **period)
     return found | {"row_counts": row_counts(store), "session_counts": session_counts(store), "skipped": skipped}
 
 
 def _overviews(store: Store, *, account: Log, **options: Any) -> dict[Bucket, dict[str, Any]]:
     return read_page(AskedStore(store, account), **options).answers()
-
-
-def _regeneration(store: Store, **options: Any) -> dict[str, Any]:
-    return regeneration_strata(regeneration_candidates(store, **options))

@@ -12,23 +12,35 @@ FIRSTS = "evalr_firsts"
 
 
 def find_firsts(asked: AskedStore) -> str:
-    """The name of a table of (session_id, user_id, source, created_at) of first requests, which is made where needed.
+    """The name of a table of first requests, which is made where needed.
 
-    Of several requests of one second, the first is the one with the lowest id.
+    It has session_id, user_id, source, created_at and agent_version; and the created_at of the `last` one, and whether
+    the session has `several` versions or sources. Of several requests of one second, the first is the one with the
+    lowest id.
     """
     made = asked.queries.temporary(
-        FIRSTS, "session_id TEXT, user_id TEXT, source TEXT, created_at TEXT", key="session_id, user_id"
+        FIRSTS,
+        "session_id TEXT, user_id TEXT, source TEXT, created_at TEXT, agent_version TEXT, last TEXT, several INTEGER",
+        key="session_id, user_id",
     )
     if made and asked.store.has(REQUESTS):
-        source = "source" if asked.store.has(REQUESTS, "source") else "''"
-        keep_first(asked, FIRSTS, f"coalesce({source}, ''), created_at")
+        seen = asked.fields(REQUESTS, ("source", "created_at", "agent_version", "created_at"))
+        several = "several OR excluded.source IS NOT source OR excluded.agent_version IS NOT agent_version"
+        asked.queries.change(
+            f"INSERT INTO temp.{FIRSTS} SELECT t.session_id, t.user_id, {seen}, 0 {_IN_ORDER.format('1')} "
+            f"ON CONFLICT DO UPDATE SET last = excluded.last, several = {several}"
+        )
     return f"temp.{FIRSTS}"
 
 
 def keep_first(asked: AskedStore, table: str, what: str, where: str = "1", given: Sequence[Any] = ()) -> None:
     """Put fields of the first request of each session of each user into a table, which ignores a second one."""
     asked.queries.change(
-        f"INSERT OR IGNORE INTO temp.{table} SELECT session_id, user_id, {what} FROM {REQUESTS} "
-        f"WHERE session_id IS NOT NULL AND user_id IS NOT NULL AND {where} ORDER BY session_id, created_at, request_id",
-        given,
+        f"INSERT OR IGNORE INTO temp.{table} SELECT session_id, user_id, {what} {_IN_ORDER.format(where)}", given
     )
+
+
+_IN_ORDER = (
+    f"FROM {REQUESTS} t WHERE t.session_id IS NOT NULL AND t.user_id IS NOT NULL AND {{}} "
+    "ORDER BY t.session_id, t.created_at, t.request_id"
+)

@@ -14,7 +14,7 @@ from evalr.logs.log import Log
 from evalr.logs.reasons import Reason
 from evalr_reflexio.compat.account import AskedStore
 from evalr_reflexio.compat.firsts import find_firsts
-from evalr_reflexio.compat.windows import DAY, Moment, Window, now_of, text_of_time, time_of, window_of
+from evalr_reflexio.compat.windows import DAY, IS_USUAL, Moment, Window, now_of, text_of_time, time_of, window_of
 from evalr_reflexio.config import STRATUM_SIZE
 from evalr_reflexio.store import Store
 from evalr_reflexio.tables import REQUESTS
@@ -46,14 +46,15 @@ def regeneration_candidates(
         now: the reading time.
         account: takes count of those whose time cannot be read.
     """
-    window: Window = window_of(since, until, now_of(now))
     asked = AskedStore(store, account)
-    if not store.has(REQUESTS):
-        return iter(())
+    return _candidates(asked, window_of(since, until, now_of(now))) if store.has(REQUESTS) else iter(())
+
+
+def _candidates(asked: AskedStore, window: Window, source: str = f"{REQUESTS} t WHERE 1") -> Iterator[Candidate]:
     fields = asked.fields(REQUESTS, ("user_id", "session_id", "agent_version", "source"))
     rows = asked.queries.rows(
-        "SELECT d.session_id, d.user_id, d.agent_version, d.source, f.created_at, f.source FROM "
-        f"(SELECT DISTINCT {fields} FROM {REQUESTS} t WHERE t.session_id IS NOT NULL AND t.created_at BETWEEN ? AND ?) "
+        "SELECT d.session_id, d.user_id, d.agent_version, d.source, f.created_at, f.source FROM (SELECT DISTINCT "
+        f"{fields} FROM {source} AND t.session_id IS NOT NULL AND t.created_at BETWEEN ? AND ?) "
         f"d LEFT JOIN {find_firsts(asked)} f ON f.session_id = d.session_id AND f.user_id = d.user_id "
         "ORDER BY 1, 2, 3",
         [text_of_time(window.start), text_of_time(window.end)],
@@ -70,7 +71,40 @@ def _candidate(row: Any) -> Candidate:
 
 def regeneration_strata(candidates: Iterator[Candidate]) -> dict[str, Any]:
     """How many candidates there are, and of each day and request source, as `DAY|SOURCE`."""
-    strata = Counter(f"{each.day}|{each.first_source}" for each in candidates)
+    return _told(Counter(map(_stratum, candidates)))
+
+
+def regeneration_counts(
+    store: Store, *, since: Moment | None = None, until: Moment | None = None, now: datetime | Clock = utc_now,
+    account: Log | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """`regeneration_strata` of `regeneration_candidates`, of which SQLite counts those that are plain."""
+    window = window_of(since, until, now_of(now))
+    asked = AskedStore(store, account)
+    strata: Counter[str] = Counter()
+    if store.has(REQUESTS):
+        firsts, (start, end) = find_firsts(asked), map(text_of_time, window)
+        # A session that is wholly in the period, in one version and from one source, is one candidate.
+        is_plain = (
+            "typeof(user_id) = 'text' AND typeof(session_id) = 'text' AND NOT several "
+            f"AND created_at >= '{start}' AND last <= '{end}' AND {IS_USUAL.format('created_at')}"
+        )
+        days = f"SELECT substr(created_at, 1, 10), source, count(*) FROM {firsts} WHERE {is_plain} GROUP BY 1, 2"
+        for day, source, count in asked.queries.rows(days):
+            asked.account.records += count
+            strata[f"{time_of(day)}|{source or ''}"] += count
+        others = f"(SELECT session_id, user_id FROM {firsts} WHERE NOT coalesce({is_plain}, 0)) f"
+        requests = asked.queries.by(REQUESTS, "session_id", "f.session_id", "t")
+        for source in (f"{others} CROSS JOIN {requests} AND t.user_id = f.user_id", f"{REQUESTS} t WHERE t.user_id IS NULL"):
+            strata.update(map(_stratum, _candidates(asked, window, source)))
+    return _told(strata)
+
+
+def _stratum(candidate: Candidate) -> str:
+    return f"{candidate.day}|{candidate.first_source}"
+
+
+def _told(strata: Counter[str]) -> dict[str, Any]:
     return {"regen_candidates": strata.total(), "strata": dict(sorted(strata.items()))}
 
 

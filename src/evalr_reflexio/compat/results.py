@@ -18,7 +18,7 @@ from evalr_reflexio.compat.cells import (
 )
 from evalr_reflexio.compat.firsts import find_firsts
 from evalr_reflexio.compat.tiles import SUMS, Result, Tally, without_none
-from evalr_reflexio.compat.windows import Window, text_of_time, time_of
+from evalr_reflexio.compat.windows import IS_USUAL, Window, seconds_in_sql, text_of_time, time_of
 from evalr_reflexio.tables import OUTCOMES
 
 NOUN = "result"
@@ -32,6 +32,24 @@ _SHOWN: Final = (
     "is_escalated", "failure_type", "tags", "regular_vs_shadow", "agent_version", "evaluation_name", "failure_reason",
 )  # fmt: skip
 SYSTEM_ERROR = "system_error"
+_PLAIN: Final = {
+    "user_id": "typeof({0}) IN ('text', 'null')",
+    "session_id": "typeof({0}) = 'text'",
+    "created_at": IS_USUAL,
+    "is_success": "typeof({0}) = 'integer'",
+    CORRECTIONS: "({0} IS NULL OR typeof({0}) = 'integer' AND {0} >= 0)",
+    "user_turns_to_resolution": "typeof({0}) IN ('integer', 'null')",
+    "is_escalated": "typeof({0}) IN ('integer', 'null')",
+    "failure_type": "({0} IS NULL OR typeof({0}) = 'text' AND "
+    f"(lower({{0}}) = '{SYSTEM_ERROR}' OR {{0}} NOT LIKE '%{SYSTEM_ERROR}%'))",
+    # SQLite bears a line break inside a text of JSON, which Python does not.
+    "tags": "({0} IS NULL OR {0} = '[]' OR {0} NOT GLOB '*[' || char(1) || '-' || char(31) || '\\]*' AND "
+    "CASE WHEN json_valid({0}) THEN json_type({0}) = 'array' "
+    "AND NOT EXISTS (SELECT 1 FROM json_each({0}) WHERE type <> 'text') END)",
+    "regular_vs_shadow": "{0} IS NULL",
+    "trajectory_interaction_count": "({0} IS NULL OR typeof({0}) = 'integer' AND {0} >= 0)",
+}
+"""What SQL can tell of a cell that `counted` would read as it stands; whatever else it holds, `counted` says."""
 
 
 def counted(row: Sequence[Any]) -> Result:
@@ -84,7 +102,8 @@ def shown(row: Sequence[Any]) -> dict[str, Any]:
     })  # fmt: skip
 
 
-RESULTS = "evalr_results"
+RESULTS, ODD = "evalr_results", "evalr_odd_results"
+UNREAD = "not read yet"
 # `written` has no type, so that times are compared as they are stored.
 _COLUMNS = (
     "result_id INTEGER PRIMARY KEY, user_id TEXT, session_id TEXT, at INTEGER, success INTEGER, corrections INTEGER, "
@@ -141,15 +160,29 @@ def newest_rows(asked: AskedStore, limit: int) -> Rows:
 
 
 def _load(asked: AskedStore) -> None:
-    """Read every row once, with the request source of its session, into the temporary database."""
-    if asked.queries.temporary(RESULTS, _COLUMNS) and asked.store.has(OUTCOMES):
-        user = "t.user_id" if asked.store.has(OUTCOMES, "user_id") else "''"
-        rows = asked.queries.rows(
-            f"SELECT {asked.fields(OUTCOMES, _COUNTED)}, f.source FROM {OUTCOMES} t LEFT JOIN {find_firsts(asked)} f "
-            f"ON f.session_id = t.session_id AND f.user_id = coalesce({user}, '')"
-        )
-        marks = ", ".join("?" * 12)
-        asked.queries.change_many(f"INSERT INTO temp.{RESULTS} VALUES ({marks})", map(_loaded, rows))
+    """Put every row into the temporary database once, with the request source of its session."""
+    if not asked.queries.temporary(RESULTS, _COLUMNS) or not asked.store.has(OUTCOMES):
+        return
+    cell = {name: asked.fields(OUTCOMES, [name]) for name in _COUNTED}
+    is_plain = " AND ".join(f"coalesce({check.format(cell[name])}, 0)" for name, check in _PLAIN.items())
+    rows = (
+        f"FROM {OUTCOMES} t LEFT JOIN {find_firsts(asked)} f "
+        f"ON f.session_id = t.session_id AND f.user_id = coalesce({cell['user_id']}, '')"
+    )
+    asked.queries.change(
+        f"INSERT INTO temp.{RESULTS} SELECT t.result_id, coalesce({cell['user_id']}, ''), t.session_id, "
+        f"{seconds_in_sql('t.created_at')}, t.is_success <> 0, coalesce({cell[CORRECTIONS]}, 0), "
+        f"{cell['user_turns_to_resolution']}, coalesce({cell['is_escalated']}, 0) <> 0, "
+        f"t.is_success = 0 AND lower(coalesce({cell['failure_type']}, '')) = '{SYSTEM_ERROR}', "
+        f"t.created_at, coalesce(f.source, ''), CASE WHEN {is_plain} THEN NULL ELSE '{UNREAD}' END {rows}"
+    )
+    asked.queries.temporary(ODD, "result_id INTEGER PRIMARY KEY", anew=True)
+    asked.queries.change(f"INSERT INTO temp.{ODD} SELECT result_id FROM temp.{RESULTS} WHERE reason = '{UNREAD}'")
+    odd = asked.queries.rows(
+        f"SELECT {', '.join(cell.values())}, f.source {rows} WHERE t.result_id IN (SELECT result_id FROM temp.{ODD})"
+    )
+    marks = ", ".join("?" * 12)
+    asked.queries.change_many(f"INSERT OR REPLACE INTO temp.{RESULTS} VALUES ({marks})", map(_loaded, odd))
 
 
 def _loaded(row: Sequence[Any]) -> tuple[Any, ...]:

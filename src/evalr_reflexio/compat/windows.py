@@ -20,6 +20,9 @@ LAST = 253_402_300_799
 MILLISECONDS_FROM = 1_500_000_000_000
 """From here on a number is taken for milliseconds where a text is made of it, and nowhere else."""
 
+IS_USUAL = "(strftime('%Y-%m-%dT%H:%M:%S+00:00', {0}) = {0} AND {0} >= '1000')"
+"""Whether a column holds a time as Reflexio writes it, in SQL: its day is then the first ten characters."""
+
 Moment = datetime | int
 """A datetime, or Reflexio's own `from_ts` or `to_ts`: seconds since 1970, of which the last one counts."""
 
@@ -73,6 +76,11 @@ def time_of(text: Any) -> int:
         return int(moment_of(text).timestamp())
     except (ValueError, TypeError, AttributeError, OverflowError):
         raise Reason("unreadable time" if text else "no time") from None
+
+
+def seconds_in_sql(column: str) -> str:
+    """`time_of` of a usual time, in SQL."""
+    return f"CAST(strftime('%s', {column}) AS INTEGER)"
 
 
 def moment_of(text: Any) -> datetime:
