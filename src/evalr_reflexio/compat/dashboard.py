@@ -14,12 +14,13 @@ from evalr_reflexio.cells import KINDS_OF_CITATION
 from evalr_reflexio.compat.account import AskedStore
 from evalr_reflexio.compat.cells import json_of
 from evalr_reflexio.compat.tiles import mean
-from evalr_reflexio.compat.windows import DAY, now_of, text_of_time, time_of
+from evalr_reflexio.compat.windows import DAY, IS_USUAL, now_of, text_of_time, time_of
 from evalr_reflexio.store import Store
 from evalr_reflexio.tables import INTERACTIONS, LEARNING_TABLES, OUTCOMES
 
 PROFILES, USER_PLAYBOOKS, AGENT_PLAYBOOKS = (LEARNING_TABLES[kind][0] for kind in LEARNING_TABLES)
 DAYS = 30
+_IS_USUAL = IS_USUAL.format("created_at")
 
 
 def get_dashboard_stats(
@@ -119,16 +120,10 @@ def _read_days(asked: AskedStore, table: str, begin: int, end: int, what: str) -
 
 def _others(asked: AskedStore, table: str, begin: int, end: int, what: str) -> Iterator[tuple[int, int, int]]:
     rows = asked.queries.rows(
-        f"SELECT rowid, created_at, {what} <> 0 {_where(asked, table)} AND NOT ({_IS_USUAL})",
+        f"SELECT rowid, created_at, {what} <> 0 {_where(asked, table)} AND NOT {_IS_USUAL}",
         [text_of_time(begin), text_of_time(end)],
     )
     return asked.read(rows, lambda row: (time_of(row[1]) // DAY * DAY, 1, row[2] or 0), f"row of {table}")
-
-
-_IS_USUAL = (
-    "created_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]+00:00' "
-    "AND substr(created_at, 12, 2) < '24'"
-)
 
 
 def _by_day(asked: AskedStore, tables: Sequence[str], begin: int, end: int) -> list[dict[str, Any]]:
@@ -154,20 +149,54 @@ def get_playbook_application_stats(
     asked = AskedStore(store, account)
     found: dict[tuple[str, str], dict[str, Any]] = {}
     if asked.store.has(INTERACTIONS, "citations"):
-        rows = asked.queries.rows(
-            f"SELECT interaction_id, created_at, citations FROM {INTERACTIONS} WHERE created_at >= ? "
-            "AND citations IS NOT NULL AND citations <> '' AND citations <> '[]' "
-            "ORDER BY created_at DESC, interaction_id DESC",
-            [text_of_time(now_of(now) - days_back * DAY)],
-        )
-        read = asked.read(rows, lambda row: (row[0], time_of(row[1]), json_of(row[2], "citations")), "interaction")
-        for interaction, at, citations in read:
-            _apply(found, interaction, at, citations)
+        begin = text_of_time(now_of(now) - days_back * DAY)
+        found = _apply_texts(asked, begin) or _apply_each(asked, begin)
     stats = sorted(found.values(), key=lambda each: (-each["applied_count"], -each["last_applied_at"]))
     return {"success": True, "stats": stats}
 
 
-def _apply(found: dict[tuple[str, str], dict[str, Any]], interaction: int, at: int, citations: Any) -> None:
+_CITED = (
+    f"FROM {INTERACTIONS} WHERE created_at >= ? AND citations IS NOT NULL AND citations <> '' AND citations <> '[]'"
+)
+
+
+def _apply_texts(asked: AskedStore, begin: str) -> dict[tuple[str, str], dict[str, Any]] | None:
+    """The rules of each text of citations, the newest first; None where any row is not as Reflexio writes it."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    is_plain = f"{_IS_USUAL} AND typeof(interaction_id) = 'integer' AND interaction_id >= 0"
+    records = 0
+    for text, count, plain, last in asked.queries.rows(
+        f"SELECT citations, count(*), count(CASE WHEN {is_plain} THEN 1 END), "
+        f"max(created_at || printf('%020d', interaction_id)) {_CITED} GROUP BY 1 ORDER BY 4 DESC",
+        [begin],
+    ):
+        try:
+            citations = json_of(text, "citations")
+        except Reason:
+            return None
+        if plain < count:
+            return None
+        records += count
+        _apply(found, int(last[-20:]), time_of(last[:-20]), citations, count)
+    asked.account.records += records
+    return found
+
+
+def _apply_each(asked: AskedStore, begin: str) -> dict[tuple[str, str], dict[str, Any]]:
+    """The same, row by row."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    rows = asked.queries.rows(
+        f"SELECT interaction_id, created_at, citations {_CITED} ORDER BY created_at DESC, interaction_id DESC", [begin]
+    )
+    read = asked.read(rows, lambda row: (row[0], time_of(row[1]), json_of(row[2], "citations")), "interaction")
+    for interaction, at, citations in read:
+        _apply(found, interaction, at, citations)
+    return found
+
+
+def _apply(
+    found: dict[tuple[str, str], dict[str, Any]], interaction: int, at: int, citations: Any, count: int = 1
+) -> None:
     seen: set[tuple[str, str]] = set()
     for each in citations if isinstance(citations, list) else ():
         if not isinstance(each, dict) or each.get("kind") not in KINDS_OF_CITATION or not each.get("real_id"):
@@ -187,7 +216,7 @@ def _apply(found: dict[tuple[str, str], dict[str, Any]], interaction: int, at: i
                 "last_interaction_id": interaction,
             },
         )
-        stat["applied_count"] += 1
+        stat["applied_count"] += count
         title = each.get("title")
         if not stat["title"] and isinstance(title, str):
             stat["title"] = title.strip()

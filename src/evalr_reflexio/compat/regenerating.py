@@ -95,7 +95,10 @@ def regeneration_counts(
             strata[f"{time_of(day)}|{source or ''}"] += count
         others = f"(SELECT session_id, user_id FROM {firsts} WHERE NOT coalesce({is_plain}, 0)) f"
         requests = asked.queries.by(REQUESTS, "session_id", "f.session_id", "t")
-        for source in (f"{others} CROSS JOIN {requests} AND t.user_id = f.user_id", f"{REQUESTS} t WHERE t.user_id IS NULL"):
+        for source in (
+            f"{others} CROSS JOIN {requests} AND t.user_id = f.user_id",
+            f"{REQUESTS} t WHERE t.user_id IS NULL",
+        ):
             strata.update(map(_stratum, _candidates(asked, window, source)))
     return _told(strata)
 

@@ -164,7 +164,7 @@ def _load(asked: AskedStore) -> None:
     if not asked.queries.temporary(RESULTS, _COLUMNS) or not asked.store.has(OUTCOMES):
         return
     cell = {name: asked.fields(OUTCOMES, [name]) for name in _COUNTED}
-    is_plain = " AND ".join(f"coalesce({check.format(cell[name])}, 0)" for name, check in _PLAIN.items())
+    is_plain = " AND ".join(check.format(cell[name]) for name, check in _PLAIN.items())
     rows = (
         f"FROM {OUTCOMES} t LEFT JOIN {find_firsts(asked)} f "
         f"ON f.session_id = t.session_id AND f.user_id = coalesce({cell['user_id']}, '')"

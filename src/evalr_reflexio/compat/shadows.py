@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -12,7 +12,16 @@ from evalr.logs.reasons import Reason
 from evalr_reflexio.compat.account import AskedStore
 from evalr_reflexio.compat.cells import name_of, name_or_none
 from evalr_reflexio.compat.tiles import mean
-from evalr_reflexio.compat.windows import MONTH, Moment, Window, moment_of, now_of, text_of_time, window_of
+from evalr_reflexio.compat.windows import (
+    IS_USUAL,
+    MONTH,
+    Moment,
+    Window,
+    moment_of,
+    now_of,
+    text_of_time,
+    window_of,
+)
 from evalr_reflexio.config import Config
 from evalr_reflexio.store import Store
 from evalr_reflexio.tables import LEARNINGS, SHADOWS
@@ -38,8 +47,8 @@ def win_rate_trend(asked: AskedStore, window: Window | None, version: str) -> di
     """The win rate by day of UTC, and of the window; of nothing where there is no window."""
     days: dict[str, list[int]] = {}
     if window is not None and asked.store.has(SHADOWS):
-        for day, won in asked.read(_rows(asked, window, version), _outcome, NOUN):
-            days.setdefault(day, [0, 0, 0])[won] += 1
+        for day, won, _, count in _counts(asked, window, version):
+            days.setdefault(day, [0, 0, 0])[won] += count
     wins, losses, ties = (sum(each) for each in zip(*days.values(), strict=True)) if days else (0, 0, 0)
     n = wins + losses + ties
     return {
@@ -73,9 +82,9 @@ def significant_shadow_comparisons(
     asked = AskedStore(store, account)
     counts = [0, 0, 0]
     if store.has(SHADOWS):
-        rows = _rows(asked, window_of(since, until, now_of(now)), pinned_version(store, asked.config(config)))
-        for significant, won in asked.read(rows, lambda row: (row[4], _outcome(row)[1]), NOUN):
-            counts[won] += bool(significant)
+        window = window_of(since, until, now_of(now))
+        for _, won, significant, count in _counts(asked, window, pinned_version(store, asked.config(config))):
+            counts[won] += count if significant else 0
     return dict(zip(("wins", "losses", "ties"), counts, strict=True))
 
 
@@ -83,12 +92,37 @@ def _point(day: str, wins: int, losses: int, ties: int) -> dict[str, Any]:
     return {"date": day, "n": wins + losses + ties, "wins": wins, "losses": losses, "ties": ties}
 
 
-def _rows(asked: AskedStore, window: Window, version: str, *, order: str = "", limit: int = -1) -> Any:
+def _rows(
+    asked: AskedStore, window: Window, version: str, *, where: str = "1", order: str = "", limit: int = -1
+) -> Any:
     return asked.queries.rows(
-        f"SELECT {asked.fields(SHADOWS, _FIELDS)} FROM {SHADOWS} t WHERE t.created_at >= ? AND t.created_at <= ? "
-        f"AND t.judge_prompt_version = ? {order} LIMIT ?",
-        [text_of_time(window.start), text_of_time(window.end), version, limit],
+        f"SELECT {asked.fields(SHADOWS, _FIELDS)} {_FROM} AND {where} {order} LIMIT ?",
+        [*_given(window, version), limit],
     )
+
+
+_FROM = f"FROM {SHADOWS} t WHERE t.created_at >= ? AND t.created_at <= ? AND t.judge_prompt_version = ?"
+
+
+def _given(window: Window, version: str) -> list[str]:
+    return [text_of_time(window.start), text_of_time(window.end), version]
+
+
+def _counts(asked: AskedStore, window: Window, version: str) -> Iterator[tuple[str, int, bool, int]]:
+    """(day, how it came out, whether the difference is significant, how many), with others one by one.
+
+    What is written as Reflexio writes it is counted by SQLite.
+    """
+    is_plain = f"{IS_USUAL.format('t.created_at')} AND t.better_request IN ('1', '2', 'tie')"
+    fields = asked.fields(SHADOWS, _FIELDS[2:5])
+    for at, *given, count in asked.queries.rows(
+        f"SELECT substr(t.created_at, 1, 10), {fields}, count(*) {_FROM} AND {is_plain} GROUP BY 1, 2, 3, 4",
+        _given(window, version),
+    ):
+        asked.account.records += count
+        yield *_outcome((None, at, *given)), bool(given[2]), count
+    others = _rows(asked, window, version, where=f"NOT coalesce({is_plain}, 0)")
+    yield from asked.read(others, lambda row: (*_outcome(row), bool(row[4]), 1), NOUN)
 
 
 def _outcome(row: Sequence[Any]) -> tuple[str, int]:

@@ -110,24 +110,32 @@ def _end(until: Moment | None, default: int) -> int:
 
 def _learning(row: Sequence[Any]) -> dict[str, Any]:
     found = dict(zip(_LEARNING, row, strict=True))
-    if found["kind"] not in KINDS_OF_LEARNING:
-        raise Reason("wrong value in 'kind'")
-    if found["impact"] is not None and found["impact"] not in IMPACTS:
-        raise Reason("wrong value in 'impact'")
+    diagnosis = _checked(row)
     relevant = found["is_relevant"]
     return found | {
-        "user_id": name_of(found["user_id"], "user_id"),
-        "session_id": name_of(found["session_id"], "session_id"),
         "agent_version": found["agent_version"] or "",
-        "learning_id": name_of(found["learning_id"], "learning_id"),
         "is_relevant": None if relevant is None else bool(relevant),
         "relevance_reason": found["relevance_reason"] or "",
         "impact_reason": found["impact_reason"] or "",
-        "diagnosis": _diagnosis(found["diagnosis"]),
-        "evaluated_playbook_digest": name_or_none(found["evaluated_playbook_digest"], "evaluated_playbook_digest"),
+        "diagnosis": diagnosis,
         "diagnosis_evidence_complete": bool(found["diagnosis_evidence_complete"]),
         "created_at": whole_of(found["created_at"], "created_at"),
     }
+
+
+def _checked(row: Sequence[Any]) -> dict[str, Any] | None:
+    """The diagnosis of a row of `_LEARNING`. Raises Reason where Reflexio could not read the row."""
+    _, user, session, _, _, _, kind, learning, _, _, impact, _, diagnosis, digest, _, at = row
+    if kind not in KINDS_OF_LEARNING:
+        raise Reason("wrong value in 'kind'")
+    if impact is not None and impact not in IMPACTS:
+        raise Reason("wrong value in 'impact'")
+    for name, value in (("user_id", user), ("session_id", session), ("learning_id", learning)):
+        name_of(value, name)
+    found = None if diagnosis is None else _diagnosis(diagnosis)
+    name_or_none(digest, "evaluated_playbook_digest")
+    whole_of(at, "created_at")
+    return found
 
 
 def _diagnosis(text: Any) -> dict[str, Any] | None:
@@ -155,18 +163,18 @@ def learning_counts(store: Store, *, account: Log | None = None) -> dict[str, An
     rows: Counter[str] = Counter()
     impacts: Counter[str] = Counter(dict.fromkeys(("positive", "neutral", "negative", "null"), 0))
     answers: Counter[str] = Counter()
-    of_answer: tuple[Any, list[dict[str, Any]]] = (None, [])
-    for row in _learnings(asked):
-        impacts["null" if row["impact"] is None else row["impact"]] += 1
+    of_answer: tuple[Any, list[tuple[Any, Any]]] = (None, [])
+    for interaction, relevant, impact in _learnings(asked):
+        impacts["null" if impact is None else impact] += 1
         rows["all"] += 1
-        rows[_relevance(row)] += 1
-        if row["interaction_id"] is None:
+        rows["unknown" if relevant is None else "relevant" if relevant else "irrelevant"] += 1
+        if interaction is None:
             rows["legacy"] += 1
             continue
-        if of_answer[0] != row["interaction_id"]:
+        if of_answer[0] != interaction:
             answers.update(_of_answer(of_answer[1]))
-            of_answer = (row["interaction_id"], [])
-        of_answer[1].append(row)
+            of_answer = (interaction, [])
+        of_answer[1].append((relevant, impact))
     answers.update(_of_answer(of_answer[1]))
     return {
         "rows": rows["all"],
@@ -186,26 +194,31 @@ _ANSWERS: Final = (
 )  # fmt: skip
 
 
-def _learnings(asked: AskedStore) -> Iterator[dict[str, Any]]:
+def _learnings(asked: AskedStore) -> Iterator[tuple[Any, Any, Any]]:
+    """(answer, relevant, impact) of each row that Reflexio can read, those of one answer together."""
     if not asked.store.has(LEARNINGS):
         return iter(())
     rows = asked.queries.rows(
         f"SELECT {asked.fields(LEARNINGS, _LEARNING)} FROM {LEARNINGS} t ORDER BY t.interaction_id, t.result_id"
     )
-    return asked.read(rows, _learning, "learning result")
+    return asked.read(rows, _judged, "learning result")
 
 
-def _relevance(row: dict[str, Any]) -> str:
-    return "unknown" if row["is_relevant"] is None else "relevant" if row["is_relevant"] else "irrelevant"
+def _judged(row: Sequence[Any]) -> tuple[Any, Any, Any]:
+    _checked(row)
+    return row[_ANSWER], row[_RELEVANT], row[_IMPACT]
 
 
-def _of_answer(rows: list[dict[str, Any]]) -> list[str]:
-    """What is true of one answer."""
-    relevant = [row["is_relevant"] for row in rows]
-    impacts = {row["impact"] for row in rows} - {None}
+_ANSWER, _RELEVANT, _IMPACT = map(_LEARNING.index, ("interaction_id", "is_relevant", "impact"))
+
+
+def _of_answer(rows: list[tuple[Any, Any]]) -> list[str]:
+    """What is true of one answer, of the (relevant, impact) of what it was given."""
+    relevant = [each for each, _ in rows]
+    impacts = {impact for _, impact in rows} - {None}
     said = {
         "responses": bool(rows),
-        "any_relevant": True in relevant,
+        "any_relevant": any(relevant),
         "all_relevant": bool(rows) and all(relevant),
         "relevance_judged": any(each is not None for each in relevant),
         "any_positive": "positive" in impacts,

@@ -20,8 +20,11 @@ LAST = 253_402_300_799
 MILLISECONDS_FROM = 1_500_000_000_000
 """From here on a number is taken for milliseconds where a text is made of it, and nowhere else."""
 
-IS_USUAL = "(strftime('%Y-%m-%dT%H:%M:%S+00:00', {0}) = {0} AND {0} >= '1000')"
-"""Whether a column holds a time as Reflexio writes it, in SQL: its day is then the first ten characters."""
+IS_USUAL = "coalesce(strftime('%Y-%m-%dT%H:%M:%S+00:00', {0}, '+0 days') = {0} AND {0} >= '1000', 0)"
+"""Whether a column holds a time as Reflexio writes it, in SQL: 1 or 0. Its day is then the first ten characters.
+
+SQLite takes the 30th of February for a time, and writes it as it is unless it has to count from it.
+"""
 
 Moment = datetime | int
 """A datetime, or Reflexio's own `from_ts` or `to_ts`: seconds since 1970, of which the last one counts."""
