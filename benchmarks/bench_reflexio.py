@@ -24,38 +24,16 @@ BEGIN = datetime(2026, 6, 1, tzinfo=UTC)
 END = datetime(2026, 8, 1, tzinfo=UTC)
 TURNS, REQUESTS_A_SESSION, SESSIONS_A_USER = 4, 2, 5
 
-SCHEMA = """
-CREATE TABLE requests (request_id TEXT PRIMARY KEY, user_id TEXT NOT NULL, created_at TEXT NOT NULL,
-  source TEXT NOT NULL DEFAULT '', agent_version TEXT NOT NULL DEFAULT '', session_id TEXT NOT NULL,
-  evaluation_only INTEGER NOT NULL DEFAULT 0, retrieval_experiment_id TEXT, retrieval_experiment_arm TEXT);
-CREATE TABLE interactions (interaction_id INTEGER PRIMARY KEY AUTOINCREMENT, user_id TEXT NOT NULL,
-  content TEXT NOT NULL DEFAULT '', request_id TEXT NOT NULL, created_at TEXT NOT NULL, role TEXT NOT NULL,
-  token_count INTEGER, user_action TEXT NOT NULL DEFAULT 'none', user_action_description TEXT NOT NULL DEFAULT '',
-  shadow_content TEXT NOT NULL DEFAULT '', expert_content TEXT NOT NULL DEFAULT '', tools_used TEXT, citations TEXT,
-  retrieved_learnings TEXT, embedding TEXT);
-CREATE TABLE agent_success_evaluation_result (result_id INTEGER PRIMARY KEY AUTOINCREMENT,
-  user_id TEXT NOT NULL DEFAULT '', session_id TEXT NOT NULL, agent_version TEXT NOT NULL DEFAULT '',
-  evaluation_name TEXT, is_success INTEGER NOT NULL, failure_type TEXT, failure_reason TEXT, created_at TEXT NOT NULL,
-  regular_vs_shadow TEXT, number_of_correction_per_session INTEGER NOT NULL DEFAULT 0,
-  user_turns_to_resolution INTEGER, is_escalated INTEGER NOT NULL DEFAULT 0, tags TEXT, embedding TEXT,
-  trajectory_through_request_id TEXT, trajectory_interaction_count INTEGER);
-CREATE TABLE shadow_comparison_verdicts (verdict_id INTEGER PRIMARY KEY AUTOINCREMENT, interaction_id TEXT NOT NULL,
-  session_id TEXT NOT NULL, agent_version TEXT NOT NULL, reflexio_is_request_1 INTEGER NOT NULL,
-  better_request TEXT NOT NULL, is_significantly_better INTEGER NOT NULL, comparison_reason TEXT,
-  judge_prompt_version TEXT NOT NULL, created_at TEXT NOT NULL);
-CREATE TABLE retrieved_learning_evaluation (result_id INTEGER PRIMARY KEY AUTOINCREMENT, user_id TEXT NOT NULL,
-  session_id TEXT NOT NULL, agent_version TEXT NOT NULL DEFAULT '', interaction_id INTEGER,
-  interaction_created_at INTEGER, kind TEXT NOT NULL, learning_id TEXT NOT NULL, is_relevant INTEGER,
-  relevance_reason TEXT NOT NULL DEFAULT '', impact TEXT, impact_reason TEXT NOT NULL DEFAULT '',
-  created_at INTEGER NOT NULL, diagnosis TEXT, evaluated_playbook_digest TEXT,
-  diagnosis_evidence_complete INTEGER NOT NULL DEFAULT 0);
-CREATE TABLE user_playbooks (user_playbook_id INTEGER PRIMARY KEY, content TEXT NOT NULL, trigger TEXT);
-CREATE INDEX idx_interactions_request_id ON interactions(request_id);
-CREATE INDEX idx_requests_session ON requests(session_id, created_at, request_id);
-CREATE INDEX idx_eval_identity ON agent_success_evaluation_result(user_id, session_id);
-CREATE INDEX idx_shadow_session ON shadow_comparison_verdicts(session_id);
-CREATE INDEX idx_rle_session ON retrieved_learning_evaluation(session_id);
-"""
+RELEASE = Path(__file__).parents[1] / "tests" / "reflexio_logs" / "release_0_2_32.sql"
+"""A database as this release of Reflexio made it, whose tables and indexes are taken."""
+
+EMBEDDING = json.dumps([0.0] * 512)
+"""What each interaction and each result carries, as the release writes it where no model is set: no way reads it."""
+
+TABLES = (
+    "requests", "interactions", "agent_success_evaluation_result", "shadow_comparison_verdicts",
+    "retrieved_learning_evaluation", "user_playbooks",
+)  # fmt: skip
 
 SCANNED = {
     "requests": """request_id, user_id, session_id, created_at, source, agent_version, evaluation_only,
@@ -79,22 +57,33 @@ def generate(path: Path, interactions: int) -> None:
     """A log whose sessions overlap in time, as those of many people do."""
     chance = random.Random(7)
     connection = sqlite3.connect(path)
-    connection.executescript(SCHEMA)
+    with sqlite3.connect(":memory:") as release:
+        release.executescript(RELEASE.read_text(encoding="utf-8"))
+        for (statement,) in release.execute(
+            f"SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND type IN ('table', 'index') "
+            f"AND tbl_name IN ({', '.join('?' * len(TABLES))}) ORDER BY type DESC",
+            TABLES,
+        ):
+            connection.execute(statement)
     sessions = max(1, interactions // TURNS)
     words = " ".join(f"word{number}" for number in range(30))
     tools = json.dumps([{"tool_name": "search_docs", "tool_data": {"query": "reset password"}, "status": "success"}])
     learnings = json.dumps([{"kind": "user_playbook", "learning_id": str(number)} for number in (1, 2)])
     cited = json.dumps([{"kind": "user_playbook", "real_id": "1", "tag": "r1", "title": "rule"}])
-    embedding = json.dumps([0.01] * 32)
-    connection.executemany("INSERT INTO user_playbooks VALUES (?, ?, ?)", [(n, f"Rule {n}", "when") for n in (1, 2)])
+    connection.executemany(
+        "INSERT INTO user_playbooks (user_playbook_id, user_id, created_at, request_id, content, trigger) "
+        "VALUES (?, 'user-1', ?, '', ?, 'when')",
+        [(number, BEGIN.isoformat(), f"Rule {number}") for number in (1, 2)],
+    )
     rows: dict[str, list[tuple[object, ...]]] = {name: [] for name in "riesl"}
     inserts = {
-        "r": "INSERT INTO requests VALUES (?,?,?,?,?,?,?,?,?)",
+        "r": "INSERT INTO requests (request_id,user_id,created_at,source,agent_version,session_id,evaluation_only,"
+        "retrieval_experiment_id,retrieval_experiment_arm) VALUES (?,?,?,?,?,?,?,?,?)",
         "i": "INSERT INTO interactions (interaction_id,user_id,content,request_id,created_at,role,token_count,"
         "shadow_content,tools_used,citations,retrieved_learnings,embedding) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
         "e": "INSERT INTO agent_success_evaluation_result (user_id,session_id,agent_version,evaluation_name,is_success,"
-        "failure_type,failure_reason,created_at,number_of_correction_per_session,user_turns_to_resolution,tags)"
-        " VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+        "failure_type,failure_reason,created_at,number_of_correction_per_session,user_turns_to_resolution,tags,"
+        "embedding) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
         "s": "INSERT INTO shadow_comparison_verdicts (interaction_id,session_id,agent_version,reflexio_is_request_1,"
         "better_request,is_significantly_better,comparison_reason,judge_prompt_version,created_at)"
         " VALUES (?,?,?,?,?,?,?,?,?)",
@@ -119,7 +108,7 @@ def generate(path: Path, interactions: int) -> None:
                 rows["i"].append((
                     turn, user, words, name, (at + timedelta(seconds=10 * agent)).isoformat(), role, 60,
                     words if has_shadow else "", tools if agent else "[]", cited if agent else "[]",
-                    learnings if agent and treated else "[]", embedding,
+                    learnings if agent and treated else "[]", EMBEDDING,
                 ))  # fmt: skip
                 if has_shadow:
                     rows["s"].append((
@@ -135,6 +124,7 @@ def generate(path: Path, interactions: int) -> None:
         rows["e"].append((
             user, session, "agent@2", "agent_success", success, "" if success else "wrong_answer",
             "" if success else "why", begin.isoformat(), chance.randrange(3), 2 if success else None, '["billing"]',
+            EMBEDDING,
         ))  # fmt: skip
         if number % 5000 == 0 or number == sessions - 1:
             for kind, insert in inserts.items():

@@ -170,7 +170,8 @@ class LogPass:
                 if self.gathering is not None:
                     self.gathering.see(record, said=said, reading=reading, odd=odd, turns=turns)
                 if self._is_ordinary(record):
-                    self.log.noticed.see(record, odd)
+                    if odd:
+                        self.log.noticed.see(record, odd)
                     self._count(record, said, turns, self._count_arm(record, reading), sums)
                 else:
                     yield from self._of(record, self.store.learning_texts(references_in([record])))

@@ -15,8 +15,8 @@ from evalr_reflexio.documents import is_disk_layout, looks_like_answers, read_an
 from evalr_reflexio.store import Store
 
 HEAD = 64 * 1024
-CACHE = "-8192"
-"""Of pages, in KiB with a minus: what keeps memory flat is that it has a bound."""
+CACHES = {"main": "-8192", "temp": "-32768"}
+"""Of pages, in KiB with a minus: what keeps memory flat is that they have a bound."""
 
 _LOOKED_AT = 50
 
@@ -65,7 +65,8 @@ def open_store(path: str | os.PathLike[str], *, wait: float = WAIT, watched: boo
     if is_sqlite(head):
         named = DATA_FILE.fullmatch(path.name)
         database = open_database(path, wait=wait, watched=watched)
-        database.connection.execute(f"PRAGMA cache_size = {CACHE}")
+        for schema, size in CACHES.items():
+            database.connection.execute(f"PRAGMA {schema}.cache_size = {size}")
         return Store(database, path, org=named["org"] if named else None)
     if looks_like_answers(head):
         return _of_answers(path)

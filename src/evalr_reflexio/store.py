@@ -517,17 +517,11 @@ class Store:
         for record in batch:
             of_session[record.session].append(record)
         verdicts = self._verdicts(SHADOWS, sessions, shadow_row, parts, placed)
-        judged = {verdict.session for verdict in verdicts}
-        owners = {
-            (session, turn): record
-            for session in judged
-            for record in of_session[session]
-            for turn in ids_of(record.interactions)
-        }
         for verdict in verdicts:
-            owner = None if verdict.interaction is None else owners.get((verdict.session, verdict.interaction))
+            records = of_session[verdict.session]
+            owner = next((each for each in records if verdict.interaction in ids_of(each.interactions)), None)
             if owner is None and verdict.session not in self._sessions_of_several():
-                owner = of_session[verdict.session][0]
+                owner = records[0]
             if owner is not None and placed[SHADOWS].add(verdict.verdict_id):
                 owner.shadow_verdicts.append(verdict)
 
@@ -737,8 +731,9 @@ class Store:
     def _find_experiments(self) -> dict[str, Counter[str]]:
         found: defaultdict[str, Counter[str]] = defaultdict(Counter)
         if self.has(REQUESTS, "retrieval_experiment_id") and self.has(REQUESTS, "retrieval_experiment_arm"):
+            # Its index has no arms, so that each would be looked up in the table.
             query = (
-                "SELECT retrieval_experiment_id, retrieval_experiment_arm, count(*) FROM requests "
+                "SELECT retrieval_experiment_id, retrieval_experiment_arm, count(*) FROM requests NOT INDEXED "
                 "WHERE retrieval_experiment_id IS NOT NULL GROUP BY 1, 2 "
                 "ORDER BY max(max(created_at)) OVER (PARTITION BY retrieval_experiment_id) DESC, 1, 2"
             )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -11,23 +12,11 @@ from evalr.estimates.estimate import Estimate, Trend
 from evalr.measures.session_outcome import success_rate
 from evalr.summaries import Summary
 from evalr.tallies.counts import Counts
-from evalr.tallies.numbering import OWN, Numbering
+from evalr.tallies.numbering import OWN
 from evalr.tallies.tally import Entry, Tally
 from evalr_reflexio.answers.arm_sums import ArmSums
 from evalr_reflexio.answers.asked import Bucket, date_of
 from evalr_reflexio.answers.feeding import alone, of_singles
-
-Sums = dict[int, dict[int, int]]
-"""By bucket, then by the number of the user: sessions, and above bit 32 those that succeeded."""
-
-_SUCCESS = 32
-_SUCCEEDED = (1 << _SUCCESS) + 1
-_SESSIONS = (1 << _SUCCESS) - 1
-
-
-def _apart(both: int) -> tuple[int, int]:
-    """Sessions that succeeded, and sessions."""
-    return both >> _SUCCESS, both & _SESSIONS
 
 
 @lru_cache(maxsize=4096)
@@ -46,22 +35,21 @@ def _first_day(day: int, bucket: Bucket) -> int:
 
 def success_trend(parts: Iterable[ArmSums], bucket: Bucket, level: float, given_by: tuple[str, str]) -> Trend:
     """The success rate of one arm, or of several together, over time."""
-    buckets: Sums = {}
-    numbering = Numbering()
+    buckets: dict[int, list[int]] = {}
+    keys: Sequence[Hashable] = []
     for sums in parts:
-        numbering = sums.numbering
-        days: dict[int, dict[int, int]] = {}
-        for day in set(sums.days):
-            days[day] = buckets.setdefault(_first_day(day, bucket), {})
+        keys = sums.numbering.keys
+        days = {day: buckets.setdefault(_first_day(day, bucket), []) for day in set(sums.days)}
         for user, day, success in zip(sums.users, sums.days, sums.successes, strict=True):
-            users = days[day]
-            users[user] = users.get(user, 0) + (_SUCCEEDED if success else 1)
+            days[day].append(2 * user + success)
     found = {}
-    for day, users in buckets.items():
-        own_hits, own = _apart(users.pop(OWN, 0))
-        rows = [(numbering.keys[user], *_apart(both)) for user, both in users.items()]
-        entry = Entry(Counts.of_sums(rows, of_singles(own_hits, own, own)))
-        entry.results = entry.counted = sum(map(_SESSIONS.__and__, users.values())) + own
+    for day, sessions in buckets.items():
+        count = Counter(sessions).get
+        hits = {user: count(2 * user + 1, 0) for user in {each >> 1 for each in sessions}}
+        known = {user: count(2 * user, 0) + hit for user, hit in hits.items()}
+        own = of_singles(hits.pop(OWN, 0), known.get(OWN, 0), known.pop(OWN, 0))
+        entry = Entry(Counts.of_sums(((keys[user], hit, known[user]) for user, hit in hits.items()), own))
+        entry.results = entry.counted = len(sessions)
         found[name_of_bucket(day, bucket)] = success_rate.estimate(alone(success_rate, entry, given_by), level=level)
     return in_order(bucket, found, success_rate, level)
 

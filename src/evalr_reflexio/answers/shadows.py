@@ -189,7 +189,7 @@ class ShadowSums:
         position = FIRST if row.served_first == (side == "served") else SECOND
         sums = self.arms.get(arm)
         if sums is None:
-            sums = self.arms[arm] = ByUser(len(_COLUMNS))
+            sums = self.arms[arm] = ByUser(_PLACES)
         if cluster >= sums.size:
             sums.reach(cluster)
         sums.columns[_COLUMNS[ending, position]][cluster] += 1
@@ -207,7 +207,7 @@ class ShadowSums:
         """Count what another pass has counted, of other sessions."""
         numbers = self.numbering.of(other.numbering)
         for arm, sums in other.arms.items():
-            self.arms.setdefault(arm, ByUser(len(_COLUMNS))).merge(sums, numbers)
+            self.arms.setdefault(arm, ByUser(_PLACES)).merge(sums, numbers)
         self.days.extend(other.days)
         self.users.extend(map(numbers.__getitem__, other.users))
         self.endings.extend(other.endings)
@@ -221,7 +221,7 @@ class ShadowSums:
     def answer(self, asked: Asked, *, has_arms: bool) -> ShadowAnswer:
         """What they come to."""
         level, given_by = asked.level, (SHADOW_JUDGE, self._version or "unknown")
-        entries = {arm: self._entry(sums) for arm, sums in self.arms.items()}
+        entries = {arm: _entry_of(sums, self.numbering) for arm, sums in self.arms.items()}
         tally = tally_of(shadow_wins, entries, by=BY_ARM, given_by=given_by)
         whole = pooled(shadow_wins, entries)
         return ShadowAnswer(
@@ -242,29 +242,26 @@ class ShadowSums:
             left_out=dict(self.left_out),
         )
 
-    def _entry(self, sums: ByUser) -> Entry[Outcomes]:
-        columns = dict(zip(_COLUMNS, sums.columns, strict=True))
-        return contest_entry(columns, sum(map(sum, sums.columns)), self.numbering)
-
     def _trend(self, bucket: Bucket, level: float, given_by: tuple[str, str]) -> Trend:
-        buckets: dict[str, dict[int, Counter[int]]] = {}
+        buckets: dict[str, list[int]] = {}
         for day, user, place in zip(self.days, self.users, self.endings, strict=True):
-            users = buckets.setdefault(name_of_bucket(day, bucket), {})
-            counts = users.get(user)
-            if counts is None:
-                counts = users[user] = Counter()
-            counts[place] += 1
+            buckets.setdefault(name_of_bucket(day, bucket), []).append(_PLACES * user + place)
         keys, found = self.numbering.keys, {}
-        for name, users in buckets.items():
+        for name, comparisons in buckets.items():
             numbering = Numbering()
-            columns = {column: [0] * (len(users) + 1) for column in _COLUMNS}
-            for user, counts in users.items():
+            by_user = ByUser(_PLACES)
+            for each, count in Counter(comparisons).items():
+                user, place = divmod(each, _PLACES)
                 number = numbering.number(keys[user])
-                for column, place in _COLUMNS.items():
-                    columns[column][number] = counts[place]
-            entry = contest_entry(columns, sum(map(sum, columns.values())), numbering)
+                by_user.reach(number)
+                by_user.columns[place][number] += count
+            entry = _entry_of(by_user, numbering)
             found[name] = shadow_wins.estimate(alone(shadow_wins, entry, given_by), level=level)
         return in_order(bucket, found, shadow_wins, level)
+
+
+def _entry_of(sums: ByUser, numbering: Numbering) -> Entry[Outcomes]:
+    return contest_entry(dict(zip(_COLUMNS, sums.columns, strict=True)), sum(map(sum, sums.columns)), numbering)
 
 
 def _compared(seen: _Seen) -> Compared:
@@ -286,5 +283,6 @@ def _compared(seen: _Seen) -> Compared:
 
 _COLUMNS = {(ending, position): 2 * ending + position for ending in (WIN, TIE, LOSS) for position in (FIRST, SECOND)}
 """Where the comparisons that ended so, shown there, are counted."""
+_PLACES = len(_COLUMNS)
 
 _ENDINGS = {WIN: "win", TIE: "tie", LOSS: "loss"}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -37,102 +38,86 @@ def get_dashboard_stats(
     asked = AskedStore(store, account)
     end = now_of(now)
     begin = end - days_back * DAY
-    current, previous = _periods(asked, begin - days_back * DAY, begin, end)
-    outcomes = _success_by_day(asked, begin, end)
+    bounds = (begin - days_back * DAY, begin, end)
+    interactions, results = _read(asked, [INTERACTIONS], bounds), _read(asked, [OUTCOMES], bounds, "is_success")
+    profiles, playbooks = _read(asked, [PROFILES], bounds), _read(asked, [USER_PLAYBOOKS, AGENT_PLAYBOOKS], bounds)
+
+    def period(which: int) -> dict[str, Any]:
+        return {
+            "total_interactions": interactions.rows[which],
+            "total_profiles": profiles.rows[which],
+            "total_playbooks": playbooks.rows[which],
+            "success_rate": mean(results.true[which], results.rows[which]) * 100,
+        }
+
     return {
         "success": True,
         "msg": "Retrieved dashboard stats successfully",
         "stats": {
-            "current_period": current,
-            "previous_period": previous,
-            "interactions_time_series": _by_day(asked, [INTERACTIONS], begin, end),
-            "profiles_time_series": _by_day(asked, [PROFILES], begin, end),
-            "playbooks_time_series": _by_day(asked, [USER_PLAYBOOKS, AGENT_PLAYBOOKS], begin, end),
-            "evaluations_time_series": outcomes,
+            "current_period": period(True),
+            "previous_period": period(False),
+            "interactions_time_series": _by_day(interactions),
+            "profiles_time_series": _by_day(profiles),
+            "playbooks_time_series": _by_day(playbooks),
+            "evaluations_time_series": [
+                {"timestamp": day, "value": 100.0 * so / rows, "count": rows}
+                for day, (rows, so) in sorted(results.days.items())
+            ],
         },
     }
 
 
-def _where(asked: AskedStore, table: str) -> str:
-    # Profiles that were replaced have a status.
-    is_current = " AND status IS NULL" if table == PROFILES and asked.store.has(PROFILES, "status") else ""
-    return f"FROM {table} WHERE created_at >= ? AND created_at <= ?{is_current}"
+@dataclass(slots=True)
+class _Counts:
+    """What tables have in two periods, the last one at True, and on the days of that one; and of which it is true."""
+
+    rows: list[int] = field(default_factory=lambda: [0, 0])
+    true: list[int] = field(default_factory=lambda: [0, 0])
+    days: defaultdict[int, tuple[int, int]] = field(default_factory=lambda: defaultdict(lambda: (0, 0)))
+
+    def add(self, day: int, rows: int, true: int) -> None:
+        """Count rows of a day."""
+        before = self.days[day]
+        self.days[day] = (before[0] + rows, before[1] + true)
 
 
-def _periods(asked: AskedStore, begin: int, middle: int, end: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The period from `middle` on, and the one before it."""
-    given = [text_of_time(middle), text_of_time(begin), text_of_time(end)]
-
-    def counts(table: str, what: str = "1") -> tuple[int, int]:
-        if not asked.store.has(table, "created_at"):
-            return 0, 0
-        query = f"SELECT created_at >= ?, count(CASE WHEN {what} THEN 1 END) {_where(asked, table)} GROUP BY 1"
-        found = {bool(is_last): count for is_last, count in asked.queries.rows(query, given)}
-        return found.get(True, 0), found.get(False, 0)
-
-    interactions, profiles, results = counts(INTERACTIONS), counts(PROFILES), counts(OUTCOMES)
-    of_users, of_agents = counts(USER_PLAYBOOKS), counts(AGENT_PLAYBOOKS)
-    successes = counts(OUTCOMES, "is_success")
-
-    def period(which: int) -> dict[str, Any]:
-        return {
-            "total_interactions": interactions[which],
-            "total_profiles": profiles[which],
-            "total_playbooks": of_users[which] + of_agents[which],
-            "success_rate": mean(successes[which], results[which]) * 100,
-        }
-
-    return period(0), period(1)
-
-
-def _days(
-    asked: AskedStore, tables: Sequence[str], begin: int, end: int, what: str = "1"
-) -> list[tuple[int, tuple[int, int]]]:
-    """(day, (rows, rows of which `what` is so)) of tables in a period, in the order of days."""
-    days: defaultdict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
+def _read(asked: AskedStore, tables: Sequence[str], bounds: tuple[int, int, int], what: str = "1") -> _Counts:
+    """Rows whose time is written as Reflexio writes it are counted by SQLite, and any others one by one."""
+    begin, middle, end = map(text_of_time, bounds)
+    counts = _Counts()
     for table in tables:
-        if asked.store.has(table, "created_at"):
-            for day, rows, so in _read_days(asked, table, begin, end, what):
-                days[day] = (days[day][0] + rows, days[day][1] + so)
-    return sorted(days.items())
-
-
-def _read_days(asked: AskedStore, table: str, begin: int, end: int, what: str) -> Iterator[tuple[int, int, int]]:
-    """Rows whose time is written as Reflexio writes it, counted by SQLite, and then any others one by one."""
-    rows = asked.queries.rows(
-        f"SELECT CASE WHEN {_IS_USUAL} THEN substr(created_at, 1, 10) END, count(*), total({what} <> 0) "
-        f"{_where(asked, table)} GROUP BY 1",
-        [text_of_time(begin), text_of_time(end)],
-    )
-    others: Iterator[tuple[int, int, int]] = iter(())
-    for day, count, so in rows:
-        if day is None:
-            others = _others(asked, table, begin, end, what)
+        if not asked.store.has(table, "created_at"):
             continue
-        asked.account.records += count
-        try:
-            yield time_of(day), count, int(so)
-        except Reason as reason:
-            for _ in range(count):
-                asked.account.skip(str(reason), f"{table} of {day}")
-    yield from others
+        # Profiles that were replaced have a status.
+        is_current = " AND status IS NULL" if table == PROFILES and asked.store.has(PROFILES, "status") else ""
+        where = f"FROM {table} WHERE created_at <= ?{is_current} AND created_at >= ?"
+        has_others = False
+        for is_last, day, rows, true, days_true in asked.queries.rows(
+            f"SELECT created_at >= ?, CASE WHEN created_at >= ? AND {_IS_USUAL} THEN substr(created_at, 1, 10) END, "
+            f"count(*), count(CASE WHEN {what} THEN 1 END), total({what} <> 0) {where} GROUP BY 1, 2",
+            [middle, middle, end, begin],
+        ):
+            counts.rows[is_last] += rows
+            counts.true[is_last] += true
+            if day is not None:
+                asked.account.records += rows
+                counts.add(time_of(day), rows, int(days_true))
+            has_others |= is_last and day is None
+        if has_others:
+            others = asked.queries.rows(
+                f"SELECT rowid, created_at, {what} <> 0 {where} AND NOT {_IS_USUAL}", [end, middle]
+            )
+            for day, true in asked.read(others, _day_of, f"row of {table}"):
+                counts.add(day, 1, true)
+    return counts
 
 
-def _others(asked: AskedStore, table: str, begin: int, end: int, what: str) -> Iterator[tuple[int, int, int]]:
-    rows = asked.queries.rows(
-        f"SELECT rowid, created_at, {what} <> 0 {_where(asked, table)} AND NOT {_IS_USUAL}",
-        [text_of_time(begin), text_of_time(end)],
-    )
-    return asked.read(rows, lambda row: (time_of(row[1]) // DAY * DAY, 1, row[2] or 0), f"row of {table}")
+def _day_of(row: Sequence[Any]) -> tuple[int, int]:
+    return time_of(row[1]) // DAY * DAY, row[2] or 0
 
 
-def _by_day(asked: AskedStore, tables: Sequence[str], begin: int, end: int) -> list[dict[str, Any]]:
-    return [{"timestamp": day, "value": float(rows)} for day, (rows, _) in _days(asked, tables, begin, end)]
-
-
-def _success_by_day(asked: AskedStore, begin: int, end: int) -> list[dict[str, Any]]:
-    found = _days(asked, [OUTCOMES], begin, end, "is_success")
-    return [{"timestamp": day, "value": 100.0 * so / rows, "count": rows} for day, (rows, so) in found]
+def _by_day(counts: _Counts) -> list[dict[str, Any]]:
+    return [{"timestamp": day, "value": float(rows)} for day, (rows, _) in sorted(counts.days.items())]
 
 
 def get_playbook_application_stats(
