@@ -1,0 +1,165 @@
+"""What SQLite counts of plain rows, or reads with what is between them, is what reading them one by one comes to."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from reflexio_odd import odd_log
+from reflexio_writing import BEGIN, Writer, columns_of
+
+from evalr.reflexio import (
+    Config,
+    Experiment,
+    Store,
+    compat_figures,
+    open_store,
+    regeneration_candidates,
+    regeneration_strata,
+)
+from evalr_reflexio.compat import dashboard, regenerating, results, shadows
+from evalr_reflexio.tables import INTERACTIONS
+
+NOW = BEGIN + timedelta(days=12)
+PERIODS: list[dict[str, Any]] = [{}, {"since": BEGIN + timedelta(hours=5), "until": BEGIN + timedelta(days=2)}]
+
+
+def figures(path: Path, **period: Any) -> dict[str, Any]:
+    """All of them; of what was skipped, how many and not which come first."""
+    config = Config(experiments=[Experiment("exp", 50.0, BEGIN)])
+    with open_store(path) as store:
+        found = compat_figures(store, config=config, source_sets={"a": ["prod"], "b": [""]}, now=NOW, **period)
+    for reasons in found["skipped"].values():
+        for each in reasons.values():
+            each["places"] = len(each["places"])
+    return found
+
+
+def nothing_is_plain(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(results, "_PLAIN", {"created_at": "0"})
+    patch.setattr(dashboard, "_IS_USUAL", "0")
+    patch.setattr(shadows, "IS_USUAL", "0")
+    patch.setattr(regenerating, "IS_USUAL", "0")
+
+
+@pytest.mark.parametrize("period", PERIODS, ids=["all of it", "a period"])
+@pytest.mark.parametrize(
+    ("seed", "odd", "release"),
+    [(1, 0, "0.2.32"), (2, 0.02, "0.2.32"), (3, 0.05, "0.2.30"), (4, 0.02, "0.2.25"), (5, 0.15, "0.2.32")],
+)
+def test_rows_that_sqlite_counts_are_those_that_are_counted_one_by_one(
+    seed: int, odd: float, release: str, period: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = odd_log(tmp_path / "reflexio_x.db", seed, odd=odd, release=release, sessions=60)
+    found = figures(path, **period)
+    nothing_is_plain(monkeypatch)
+    assert found == figures(path, **period)
+    with open_store(path) as store:
+        assert found["regenerate"] == regeneration_strata(regeneration_candidates(store, now=NOW, **period))
+
+
+TAGS = [
+    None, "", "[]", '["a"]', ' [ "a" , "b"]', '["é"]', '["\\u0061"]', '["a\nb"]', '["\\ud800"]', '["a"', '["a", 1]',
+    '[["a"]]', '{"a": 1}', "null", "1", "[", b'["a"]', "[" * 5000 + "]" * 5000,
+]  # fmt: skip
+FAILURES = [
+    None, "", "system_error", " System_Error ", "SYSTEM_ERROR", "\u00a0system_error\n", "system_errors", b"x",
+]  # fmt: skip
+COUNTS = [None, 0, 3, -1, 2.0, 2.5, "2", "many", b"2"]
+TIMES = [
+    "2026-09-02T10:00:00+00:00", "2026-02-30T10:00:00+00:00", "2026-09-02T24:00:00+00:00", "2026-09-02T10:00:60+00:00",
+    "0999-09-02T10:00:00+00:00", "2026-09-02T10:00:00Z", "2026-09-02T10:00:00.5+00:00", "2026-09-02", "", "2460000",
+]  # fmt: skip
+
+
+def test_each_odd_cell_of_a_result_is_read_as_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Writer(tmp_path / "reflexio_x.db")
+    rows: list[dict[str, Any]] = [{"tags": tags} for tags in TAGS]
+    rows += [{"failure_type": failure, "success": 0} for failure in FAILURES]
+    rows += [{"user_turns_to_resolution": count} for count in COUNTS]
+    rows += [{"number_of_correction_per_session": count} for count in COUNTS if count is not None]
+    rows += [{"is_escalated": count} for count in COUNTS if count is not None]
+    rows += [{"success": success} for success in (0, 1, 2, 0.5, "", "no", b"")]
+    rows += [{"at": at} for at in TIMES]
+    for number, row in enumerate(rows):
+        log.session(f"s{number}", "ada")
+        log.outcome(f"s{number}", "ada", **{"at": BEGIN + timedelta(days=8), **row})
+    path = log.done()
+    found = figures(path)
+    nothing_is_plain(monkeypatch)
+    assert found == figures(path)
+    assert found["get_evaluation_overview"]["week"]["context_tiles"]["behavior_success"]["excluded_system_errors"] > 0
+
+
+def test_sessions_of_several_versions_sources_or_users_are_counted_as_candidates(tmp_path: Path) -> None:
+    log = Writer(tmp_path / "reflexio_x.db")
+    for name, row in {
+        "a": {"source": "prod", "agent_version": "1"},
+        "b": {"source": "prod", "agent_version": "2"},
+        "c": {"source": "beta", "agent_version": "2"},
+        "d": {"source": "prod", "agent_version": "1"},
+    }.items():
+        log.request(name, "ada", "s1", BEGIN + timedelta(minutes=ord(name)), **row)
+    log.request("e", "bo", "s1", BEGIN + timedelta(days=1), source="beta")
+    log.request("f", "bo", "s2", BEGIN, source="beta")
+    log.request("g", "bo", "s2", BEGIN + timedelta(days=3), source="beta")
+    path = log.done()
+    for period in [{}, {"since": BEGIN + timedelta(minutes=98)}, {"until": BEGIN + timedelta(minutes=98)}]:
+        with open_store(path) as store:
+            wanted = regeneration_strata(regeneration_candidates(store, now=NOW, **period))
+            assert regenerating.regeneration_counts(store, now=NOW, **period) == wanted
+    assert wanted["regen_candidates"] == 2
+
+
+# -- rows that stand together ------------------------------------------------------------------------------------------
+
+
+def asked(store: Store, keys: list[str]) -> tuple[list[Any], list[str]]:
+    """The ids of the interactions of some requests, and the queries that it took."""
+    told: list[str] = []
+    connection = store.queries._connection
+    connection.set_trace_callback(told.append)
+    try:
+        rows = [row[0] for rows in store.queries.keyed(INTERACTIONS, "request_id", keys) for row in rows]
+    finally:
+        connection.set_trace_callback(None)
+    return sorted(rows), told
+
+
+@pytest.mark.parametrize("indexes", [True, False])
+def test_rows_that_stand_together_are_read_together_and_others_looked_up(indexes: bool, tmp_path: Path) -> None:
+    log = Writer(tmp_path / "reflexio_x.db", indexes=indexes)
+    names = [log.request(f"r{number}", "ada", f"s{number}") for number in range(40)]
+    for name in [*names, *names[:10]]:
+        log.turn(name, BEGIN, "User")
+    with open_store(log.done()) as store:
+        asked(store, [])
+        assert asked(store, ["none"])[0] == []
+        rows, told = asked(store, names[10:20])
+        assert rows == list(range(11, 21))
+        assert "BETWEEN 11 AND 20" in told[-1].replace("?", "")
+        rows, told = asked(store, [name for name in names[10:20] if name != "r15"])
+        assert rows == [11, 12, 13, 14, 15, 17, 18, 19, 20]
+        assert "BETWEEN" in told[-1]
+        rows, told = asked(store, names[:10])  # of which some stand far from the others
+        assert rows == [*range(1, 11), *range(41, 51)]
+        assert "BETWEEN" not in told[-1]
+        assert len(asked(store, names[20:30])[1]) == 1  # and nobody asks again for a while where they stand
+
+
+def test_keys_that_the_database_takes_for_one_are_looked_up(tmp_path: Path) -> None:
+    log = Writer(tmp_path / "reflexio_x.db", indexes=False)
+    columns = ", ".join(f"{name} {kind}" for name, kind in columns_of(INTERACTIONS, "0.2.32").items())
+    log.connection.execute(f"DROP TABLE {INTERACTIONS}")
+    log.connection.execute(
+        f"CREATE TABLE {INTERACTIONS} ({columns.replace('request_id TEXT NOT NULL', 'request_id TEXT COLLATE NOCASE')})"
+    )
+    log.connection.execute(f"CREATE INDEX of_any_case ON {INTERACTIONS}(request_id)")
+    for name in ("a", "b", "C", "d"):
+        log.turn(log.request(name, "ada", name), BEGIN, "User")
+    with open_store(log.done()) as store:
+        rows, told = asked(store, ["c", "d", "a"])
+        assert rows == [1, 3, 4]
+        assert "BETWEEN" in told[-2]
