@@ -135,7 +135,8 @@ def get_playbook_application_stats(
     found: dict[tuple[str, str], dict[str, Any]] = {}
     if asked.store.has(INTERACTIONS, "citations"):
         begin = text_of_time(now_of(now) - days_back * DAY)
-        found = _apply_texts(asked, begin) or _apply_each(asked, begin)
+        of_texts = _apply_texts(asked, begin)
+        found = _apply_each(asked, begin) if of_texts is None else of_texts
     stats = sorted(found.values(), key=lambda each: (-each["applied_count"], -each["last_applied_at"]))
     return {"success": True, "stats": stats}
 

@@ -42,8 +42,9 @@ _PLAIN: Final = {
     "is_escalated": "typeof({0}) IN ('integer', 'null')",
     "failure_type": "({0} IS NULL OR typeof({0}) = 'text' AND "
     f"(lower({{0}}) = '{SYSTEM_ERROR}' OR {{0}} NOT LIKE '%{SYSTEM_ERROR}%'))",
-    # SQLite bears a line break inside a text of JSON, which Python does not.
-    "tags": "({0} IS NULL OR {0} = '[]' OR {0} NOT GLOB '*[' || char(1) || '-' || char(31) || '\\]*' AND "
+    # SQLite bears a line break inside a text of JSON, and anything after a NUL, which Python does not.
+    "tags": "({0} IS NULL OR {0} = '[]' OR {0} NOT GLOB '*[' || char(1) || '-' || char(31) || '\\]*' "
+    "AND NOT instr({0}, char(0)) AND "
     "CASE WHEN json_valid({0}) THEN json_type({0}) = 'array' "
     "AND NOT EXISTS (SELECT 1 FROM json_each({0}) WHERE type <> 'text') END)",
     "regular_vs_shadow": "{0} IS NULL",
