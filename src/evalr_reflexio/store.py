@@ -80,6 +80,7 @@ _SAMPLED = 1_000
 
 NO_SESSION = "request without a session id"
 NO_REQUEST = "interaction without its request"
+NO_TEXT = "interaction whose request id is no text"
 OF_LEFT_OUT = "interaction of a request that is left out"
 _NAMED = "(session_id IS NOT NULL AND trim(session_id) <> '')"
 _PLACED = (OUTCOMES, SHADOWS, LEARNINGS, CUSTOMERS)
@@ -441,8 +442,15 @@ class Store:
         where = "NOT EXISTS (SELECT 1 FROM requests r WHERE r.request_id = t.request_id)"
         where = where if REQUESTS in self.columns else "1"
         for row in self._queries.rows(f"SELECT t.interaction_id FROM interactions t WHERE {where} ORDER BY 1"):
+            seen += 1
             account.records += 1
             account.skip(NO_REQUEST, f"interaction {row[0]}")
+        if self.count(INTERACTIONS) > seen:
+            rows = "SELECT t.interaction_id, CAST(t.request_id AS BLOB), typeof(t.request_id) FROM interactions t"
+            for name, request, kind in self._queries.rows(f"{rows} WHERE NOT {where} ORDER BY 1"):
+                if kind != "text" or not _is_utf_8(request):
+                    account.records += 1
+                    account.skip(NO_TEXT, f"interaction {name}")
 
     # -- what belongs to a session ------------------------------------------------------------------------------------
 
@@ -788,6 +796,14 @@ def _asked_together(found: Sequence[Sequence[Any]]) -> Iterator[Sequence[Sequenc
 def _is_mended(session: Sequence[Any]) -> bool:
     """Whether the user or the id of a session may be no UTF-8."""
     return any(type(name) is str and MENDED in name for name in session[:2])
+
+
+def _is_utf_8(stored: bytes) -> bool:
+    try:
+        stored.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _without_ordinary(

@@ -229,6 +229,19 @@ def test_sessions_whose_names_are_no_utf_8_are_read(writer: Writer, apart: int) 
     assert account.repaired == {"texts that are no UTF-8": 3}
 
 
+@pytest.mark.parametrize("name", ["CAST(x'72ff' AS TEXT)", "x'72'"])
+def test_interactions_whose_request_id_is_no_text_are_counted(name: str, writer: Writer) -> None:
+    for number in range(2):
+        writer.turn(writer.request(f"r{number}", "u1", f"s{number}"), BEGIN, "User", "good")
+    for table in ("requests", "interactions"):
+        writer.connection.execute(f"UPDATE {table} SET request_id = {name} WHERE rowid = 2")
+    with open_store(writer.done()) as store:
+        account = store.account()
+        records = list(store.sessions(account))
+    assert sum(len(record.interactions) for record in records) == 1
+    assert account.left_out.places["interaction whose request id is no text"] == ["interaction 2"]
+
+
 def test_strict_stops_at_the_first_fault_and_names_it(writer: Writer) -> None:
     request = writer.request("r1", "u1", "s1")
     writer.turn(request, BEGIN, "User", tools_used="{")
