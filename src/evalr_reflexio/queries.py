@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 from operator import itemgetter
 from typing import Any
@@ -22,6 +23,8 @@ KEYS = 256
 """How many keys are asked for at a time."""
 
 _ROOMS = (1, 16, 64, 128, KEYS)
+
+_BETWEEN = "SELECT {} FROM {} t WHERE t.rowid BETWEEN ? AND ?"
 
 _CLOSE = 1.5
 """Among how many rows for each that is wanted it is faster to read them all than to look up each."""
@@ -93,7 +96,7 @@ class Queries:
 
         What is written as time goes by does, and is read in half the time: to look at an index alone takes little.
         """
-        if self._apart[table]:
+        if self._apart[table] or self._connection.text_factory is not str:  # or texts of others would be mended, too
             self._apart[table] -= 1
         else:
             place = "x.place" if clause.startswith("FROM temp.") else "t.rowid"
@@ -101,20 +104,20 @@ class Queries:
             if not count:
                 return []
             if last - first < _CLOSE * count:
-                rows = self.between(table, first, last, without)
-                if len(rows) > count:
-                    wanted = set(keys)
-                    rows = [row for row in rows if key(row) in wanted]
-                if len(rows) == count:  # or else the database does not tell keys apart as Python does
-                    return rows
+                fields = self.fields(table, "t", without)
+                with suppress(sqlite3.Error):  # which may be of a row between
+                    rows = self._connection.execute(_BETWEEN.format(fields, table), (first, last)).fetchall()
+                    if len(rows) > count:
+                        wanted = set(keys)
+                        rows = [row for row in rows if key(row) in wanted]
+                    if len(rows) == count:  # or else the database does not tell keys apart as Python does
+                        return rows
             self._apart[table] = _PATIENCE
         return self._all(f"{select} {self.fields(table, 't', without)} {clause}", given)
 
-    def between(self, table: str, first: int, last: int, without: Collection[str] = ()) -> list[Sequence[Any]]:
+    def between(self, table: str, first: int, last: int) -> list[Sequence[Any]]:
         """The rows from one place of a table to another, as `rowid` counts them."""
-        return self._all(
-            f"SELECT {self.fields(table, 't', without)} FROM {table} t WHERE t.rowid BETWEEN ? AND ?", (first, last)
-        )
+        return self._all(_BETWEEN.format(self.fields(table, "t"), table), (first, last))
 
     def alike(self, table: str, place: int, columns: Sequence[str]) -> list[Sequence[Any]]:
         """The rows that have in some columns what the row at a place has there, which may be no text."""

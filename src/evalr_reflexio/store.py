@@ -376,7 +376,8 @@ class Store:
         )
         total, seen = max(1.0, self.count(REQUESTS) * span.share), 0
         for found in chain.from_iterable(map(_asked_together, iter(lambda: list(islice(rows, BATCH)), []))):
-            yield {(user, session): SessionRecord(user, session) for user, session, *_ in found}, self._among(found)
+            records = {(user, session): SessionRecord(text_of(user), text_of(session)) for user, session, *_ in found}
+            yield records, self._among(found)
             seen += sum(row[3] for row in found)
             account.bytes_read = int(self.size * min(1.0, seen / total))
 
@@ -528,7 +529,7 @@ class Store:
         for verdict in verdicts:
             records = of_session[verdict.session]
             owner = next((each for each in records if verdict.interaction in ids_of(each.interactions)), None)
-            if owner is None and verdict.session not in self._sessions_of_several():
+            if owner is None and records and verdict.session not in self._sessions_of_several():
                 owner = records[0]
             if owner is not None and placed[SHADOWS].add(verdict.verdict_id):
                 owner.shadow_verdicts.append(verdict)

@@ -10,6 +10,7 @@ import pytest
 from reflexio_odd import odd_log
 from reflexio_writing import BEGIN, Writer, columns_of
 
+from evalr import report
 from evalr.reflexio import (
     Config,
     Experiment,
@@ -164,3 +165,49 @@ def test_keys_that_the_database_takes_for_one_are_looked_up(tmp_path: Path) -> N
         rows, told = asked(store, ["c", "d", "a"])
         assert rows == [1, 3, 4]
         assert "BETWEEN" in told[-2]
+
+
+def test_a_text_that_is_no_utf_8_between_them_is_not_read(tmp_path: Path) -> None:
+    log = Writer(tmp_path / "reflexio_x.db")
+    names = [log.request(f"r{number}", "ada", f"s{number}") for number in range(5)]
+    for name in names:
+        log.turn(name, BEGIN, "User")
+    log.connection.execute("UPDATE interactions SET content = CAST(x'ff' AS TEXT) WHERE interaction_id = 3")
+    with open_store(log.done()) as store:
+        assert asked(store, [*names[:2], *names[3:]])[0] == [1, 2, 4, 5]
+        assert not store.queries.mended_texts
+        assert asked(store, names)[0] == [1, 2, 3, 4, 5]
+        assert len(store.queries.mended_texts) == 1
+
+
+def test_sessions_of_a_source_that_is_no_utf_8_are_listed(tmp_path: Path) -> None:
+    log = Writer(tmp_path / "reflexio_x.db")
+    for session in ("s1", "s2"):
+        log.session(session, "ada", source="prod")
+        log.outcome(session, "ada")
+    log.connection.execute("UPDATE requests SET source = CAST(x'70ff' AS TEXT) WHERE session_id = 's2'")
+    found = figures(log.done())["get_evaluation_overview"]["week"]["source_set_comparison"]
+    assert found["source_sessions"] == [
+        {"source": source, "session_ids": [session], "sessions": [{"user_id": "ada", "session_id": session}]}
+        for source, session in (("prod", "s1"), ("p\ufffd", "s2"))
+    ]
+
+
+def test_names_that_are_no_texts_are_read_as_texts(tmp_path: Path) -> None:
+    log = Writer(tmp_path / "reflexio_x.db")
+    log.connection.execute("DROP TABLE requests")
+    columns = ", ".join(columns_of("requests", "0.2.32"))
+    log.connection.execute(f"CREATE TABLE requests ({columns})")
+    log.connection.execute("DROP TABLE shadow_comparison_verdicts")
+    verdicts = ", ".join(
+        f"{name} {kind} COLLATE NOCASE" if name == "session_id" else f"{name} {kind}"
+        for name, kind in columns_of("shadow_comparison_verdicts", "0.2.32").items()
+    )
+    log.connection.execute(f"CREATE TABLE shadow_comparison_verdicts ({verdicts})")
+    log.request("r1", b"ada", 7)  # type: ignore[arg-type]
+    log.turn("r1", BEGIN, "Agent")
+    log.session("s2", "bo")
+    log.shadow(99, "S2")
+    found = report(log.done(), kind="reflexio", now=NOW)
+    assert found.users == 2
+    assert found.results == 1

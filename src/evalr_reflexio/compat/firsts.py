@@ -20,7 +20,7 @@ def find_firsts(asked: AskedStore) -> str:
     """
     made = asked.queries.temporary(
         FIRSTS,
-        "session_id TEXT, user_id TEXT, source TEXT, created_at TEXT, agent_version TEXT, last TEXT, several INTEGER",
+        "session_id, user_id, source TEXT, created_at TEXT, agent_version TEXT, last TEXT, several INTEGER",
         key="session_id, user_id",
     )
     if made and asked.store.has(REQUESTS):

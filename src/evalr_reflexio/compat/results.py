@@ -19,6 +19,7 @@ from evalr_reflexio.compat.cells import (
 from evalr_reflexio.compat.firsts import find_firsts
 from evalr_reflexio.compat.tiles import SUMS, Result, Tally, without_none
 from evalr_reflexio.compat.windows import IS_USUAL, Window, seconds_in_sql, text_of_time, time_of
+from evalr_reflexio.queries import MENDED
 from evalr_reflexio.tables import OUTCOMES
 
 NOUN = "result"
@@ -184,6 +185,12 @@ def _load(asked: AskedStore) -> None:
     )
     marks = ", ".join("?" * 12)
     asked.queries.change_many(f"INSERT OR REPLACE INTO temp.{RESULTS} VALUES ({marks})", map(_loaded, odd))
+    # Request sources are asked for by their names, and so those that are no UTF-8 by what is read of them.
+    sources = list(asked.queries.rows(f"SELECT source, min(result_id) FROM temp.{RESULTS} GROUP BY 1"))
+    for source, result_id in sources:
+        if isinstance(source, str) and MENDED in source:
+            same = f"SELECT source FROM temp.{RESULTS} WHERE result_id = ?"
+            asked.queries.change(f"UPDATE temp.{RESULTS} SET source = ? WHERE source = ({same})", [source, result_id])
 
 
 def _loaded(row: Sequence[Any]) -> tuple[Any, ...]:
