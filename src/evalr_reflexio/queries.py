@@ -45,6 +45,7 @@ class Queries:
         self._connection, self._path = connection, path
         self._indexed: dict[tuple[str, str], str] = {}
         self._apart: Counter[str] = Counter()
+        self._placed: dict[str, bool] = {}
         self._asks_by_user: bool | None = None
         self._has_blank_users = False
         self.mended_texts = Ids(b"")
@@ -98,7 +99,7 @@ class Queries:
         """
         if self._apart[table] or self._connection.text_factory is not str:  # or texts of others would be mended, too
             self._apart[table] -= 1
-        else:
+        elif self._has_places(table):
             place = "x.place" if clause.startswith("FROM temp.") else "t.rowid"
             ((count, first, last),) = self._all(f"{select} count(*), min({place}), max({place}) {clause}", given)
             if not count:
@@ -118,6 +119,16 @@ class Queries:
     def between(self, table: str, first: int, last: int) -> list[Sequence[Any]]:
         """The rows from one place of a table to another, as `rowid` counts them."""
         return self._all(_BETWEEN.format(self.fields(table, "t"), table), (first, last))
+
+    def _has_places(self, table: str) -> bool:
+        """Whether a table's rows stand in places, which those of a table WITHOUT ROWID do not."""
+        if table not in self._placed:
+            try:
+                self._connection.execute(f"SELECT rowid FROM {table} LIMIT 0")
+                self._placed[table] = True
+            except sqlite3.OperationalError:
+                self._placed[table] = False
+        return self._placed[table]
 
     def alike(self, table: str, place: int, columns: Sequence[str]) -> list[Sequence[Any]]:
         """The rows that have in some columns what the row at a place has there, which may be no text."""

@@ -526,9 +526,12 @@ class Store:
         for record in batch:
             of_session[record.session].append(record)
         verdicts = self._verdicts(SHADOWS, sessions, shadow_row, parts, placed)
+        owners: dict[str, dict[int | None, SessionRecord]] = {}
         for verdict in verdicts:
             records = of_session[verdict.session]
-            owner = next((each for each in records if verdict.interaction in ids_of(each.interactions)), None)
+            if verdict.session not in owners:
+                owners[verdict.session] = {turn: each for each in records for turn in ids_of(each.interactions)}
+            owner = owners[verdict.session].get(verdict.interaction)
             if owner is None and records and verdict.session not in self._sessions_of_several():
                 owner = records[0]
             if owner is not None and placed[SHADOWS].add(verdict.verdict_id):

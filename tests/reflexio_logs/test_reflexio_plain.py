@@ -16,12 +16,14 @@ from evalr.reflexio import (
     Experiment,
     Store,
     compat_figures,
+    impact,
     open_store,
     regeneration_candidates,
     regeneration_strata,
+    significant_shadow_comparisons,
 )
 from evalr_reflexio.compat import dashboard, regenerating, results, shadows
-from evalr_reflexio.tables import INTERACTIONS
+from evalr_reflexio.tables import INTERACTIONS, OUTCOMES, REQUESTS, SHADOWS
 
 NOW = BEGIN + timedelta(days=12)
 PERIODS: list[dict[str, Any]] = [{}, {"since": BEGIN + timedelta(hours=5), "until": BEGIN + timedelta(days=2)}]
@@ -113,6 +115,108 @@ def test_sessions_of_several_versions_sources_or_users_are_counted_as_candidates
             wanted = regeneration_strata(regeneration_candidates(store, now=NOW, **period))
             assert regenerating.regeneration_counts(store, now=NOW, **period) == wanted
     assert wanted["regen_candidates"] == 2
+
+
+# -- columns of other types than Reflexio's ----------------------------------------------------------------------------
+
+
+def declare(log: Writer, table: str, *, without: str = "", **kinds: str) -> None:
+    """Have columns of a table be of these types; "" is none, and keeps whatever is put there as it is."""
+    columns = ", ".join(f"{name} {kind}" for name, kind in (columns_of(table, "0.2.32") | kinds).items())
+    log.connection.execute(f"DROP TABLE {table}")
+    log.connection.execute(f"CREATE TABLE {table} ({columns}) {without}")
+
+
+def declared(path: Path, table: str, **kinds: str) -> Writer:
+    """A log of which one table has columns of these types."""
+    log = Writer(path, indexes=False)
+    declare(log, table, **kinds)
+    return log
+
+
+def test_a_session_with_anything_that_is_no_text_is_no_plain_candidate(tmp_path: Path) -> None:
+    names = ("user_id", "session_id", "source", "agent_version", "created_at")
+    log = declared(tmp_path / "reflexio_x.db", REQUESTS, **dict.fromkeys(names, ""))
+    odd: Any = ("ada", 5, b"s", None)
+    for number, (user, session) in enumerate((user, session) for user in (*odd, "5") for session in (*odd, "5")):
+        log.request(f"a{number}", user, session, BEGIN + timedelta(hours=number), source="", agent_version="")
+    for name, session, row in [("b", "s1", {"source": 5}), ("c", "s2", {"agent_version": 1}), ("d", "s3", {})]:
+        log.request(name, "bo", session, **{"source": "5", "agent_version": "1"} | row)
+        log.request(f"{name}2", "bo", session, source="5", agent_version="1")
+    log.request("e", "bo", "s4", 1788220800)
+    path = log.done()
+    with open_store(path) as store:
+        slow, fast = store.account(), store.account()
+        wanted = regeneration_strata(regeneration_candidates(store, now=NOW, account=slow))
+        assert regenerating.regeneration_counts(store, now=NOW, account=fast) == wanted
+    assert fast.left_out.counts == slow.left_out.counts
+    assert fast.records == slow.records
+    assert wanted["regen_candidates"] == 4 + 2 + 2 + 1
+
+
+def test_results_without_an_id_of_their_own_are_counted(tmp_path: Path) -> None:
+    log = declared(tmp_path / "reflexio_x.db", OUTCOMES, result_id="")
+    odd = {"tags": '["\\u0061"]'}
+    for number, row in enumerate([{"result_id": 1}, {"result_id": "2", **odd}, {"result_id": 3, **odd}, odd, {}]):
+        log.outcome(f"s{number}", "ada", NOW - timedelta(hours=1), **row)
+    tile = figures(log.done())["get_evaluation_overview"]["week"]["context_tiles"]["behavior_success"]
+    assert tile["eligible_sessions"] == 5
+
+
+@pytest.mark.parametrize("kind", ["TIMESTAMP", "TEXT COLLATE RTRIM", "TEXT COLLATE NOCASE", ""])
+@pytest.mark.parametrize("table", [OUTCOMES, SHADOWS, INTERACTIONS, REQUESTS])
+def test_times_are_read_as_they_are_written_whatever_their_column_is(
+    table: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = declared(tmp_path / "reflexio_x.db", table, created_at=kind)
+    for number, at in enumerate(
+        [*TIMES, "2026-09-02T10:00:00+00:00 ", "2026-09-02t10:00:00+00:00", "0000-01-01T00:00:00+00:00"]
+    ):
+        usual = BEGIN + timedelta(days=1)
+        request = log.request(f"r{number}", "ada", f"s{number}", at if table == REQUESTS else usual)
+        log.turn(request, at if table == INTERACTIONS else usual, "User")
+        log.outcome(f"s{number}", "ada", at if table == OUTCOMES else usual)
+        log.shadow(number, f"s{number}", at if table == SHADOWS else usual)
+    path = log.done()
+    found = figures(path)
+    nothing_is_plain(monkeypatch)
+    assert found == figures(path)
+
+
+@pytest.mark.parametrize("kind", ["INTEGER", "TEXT COLLATE NOCASE", ""])
+def test_a_winner_that_is_none_is_skipped_whatever_its_column_is(kind: str, tmp_path: Path) -> None:
+    log = declared(tmp_path / "reflexio_x.db", SHADOWS, better_request=kind)
+    for better in ("tie", "TIE", 1):
+        log.shadow(1, "s1", better_request=better, is_significantly_better=1)
+    found = figures(log.done())
+    name = significant_shadow_comparisons.__name__
+    is_text = kind.startswith("TEXT")
+    assert found[name] == {"wins": int(is_text), "losses": 0, "ties": 1}
+    assert found["skipped"][name]["wrong value in 'better_request'"]["count"] == 2 - is_text
+
+
+def test_names_that_are_no_utf_8_are_mended_before_they_are_compared(tmp_path: Path) -> None:
+    log = Writer(tmp_path / "reflexio_x.db")
+    for number, source in enumerate([b"prod\xff", b"prod\xfe", "caf\u00e9".encode()]):
+        log.session(f"s{number}", "ada", BEGIN + timedelta(days=8), source=source)
+        log.outcome(f"s{number}", "ada", BEGIN + timedelta(days=8))
+    log.connection.execute("UPDATE requests SET source = CAST(source AS TEXT)")
+    with open_store(log.done()) as store:
+        sources = {"mended": ["prod\ufffd"], "whole": ["caf\u00e9"]}
+        found = compat_figures(store, source_sets=sources, config=Config(), now=NOW)
+    sets = found["get_evaluation_overview"]["week"]["source_set_comparison"]["sets"]
+    assert [each["session_count"] for each in sets] == [2, 1]
+
+
+def test_a_shadow_verdict_of_a_session_that_is_a_number_is_counted(tmp_path: Path) -> None:
+    log = declared(tmp_path / "reflexio_x.db", REQUESTS, session_id="")
+    declare(log, SHADOWS, session_id="")
+    number: Any = 5
+    log.session(number)
+    log.shadow("none", number)
+    found = impact(log.done(), now=NOW)
+    assert found.shadow is not None
+    assert found.shadow.wins.n == 1
 
 
 # -- rows that stand together ------------------------------------------------------------------------------------------
@@ -211,3 +315,27 @@ def test_names_that_are_no_texts_are_read_as_texts(tmp_path: Path) -> None:
     found = report(log.done(), kind="reflexio", now=NOW)
     assert found.users == 2
     assert found.results == 1
+
+
+def test_rows_without_places_are_looked_up(tmp_path: Path) -> None:
+    log = Writer(tmp_path / "reflexio_x.db")
+    declare(log, INTERACTIONS, interaction_id="INTEGER PRIMARY KEY", without="WITHOUT ROWID")
+    log.connection.execute(f"CREATE INDEX of_requests ON {INTERACTIONS}(request_id)")
+    for number in range(3):
+        log.turn(log.request(f"r{number}", "ada", f"s{number}"), BEGIN, "User", interaction_id=number + 1)
+    with open_store(log.done()) as store:
+        assert asked(store, ["r0", "r2"])[0] == [1, 3]
+        assert asked(store, ["r1"])[0] == [2]
+
+
+def test_texts_of_rows_that_nobody_wants_are_not_mended(tmp_path: Path) -> None:
+    log = Writer(tmp_path / "reflexio_x.db")
+    for name in "abcdef":
+        log.turn(log.request(name, "ada", name), BEGIN, "User", b"\xff" + name.encode())
+    log.connection.execute(f"UPDATE {INTERACTIONS} SET content = CAST(content AS TEXT)")
+    with open_store(log.done()) as store:
+        asked(store, [])
+        assert asked(store, ["a", "b", "d", "e"])[0] == [1, 2, 4, 5]
+        assert len(store.queries.mended_texts) == 4
+        assert asked(store, ["a", "b", "c", "e", "f"])[0] == [1, 2, 3, 5, 6]
+        assert len(store.queries.mended_texts) == 6

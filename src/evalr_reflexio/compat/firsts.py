@@ -15,20 +15,26 @@ def find_firsts(asked: AskedStore) -> str:
     """The name of a table of first requests, which is made where needed.
 
     It has session_id, user_id, source, created_at and agent_version; and the created_at of the `last` one, and whether
-    the session has `several` versions or sources. Of several requests of one second, the first is the one with the
-    lowest id.
+    the session is `odd`: has several versions or sources, or what is no text. Of several requests of one second, the
+    first is the one with the lowest id.
     """
     made = asked.queries.temporary(
         FIRSTS,
-        "session_id, user_id, source TEXT, created_at TEXT, agent_version TEXT, last TEXT, several INTEGER",
+        "session_id TEXT, user_id TEXT, source TEXT, created_at TEXT, agent_version TEXT, last TEXT, odd INTEGER",
         key="session_id, user_id",
     )
     if made and asked.store.has(REQUESTS):
         seen = asked.fields(REQUESTS, ("source", "created_at", "agent_version", "created_at"))
-        several = "several OR excluded.source IS NOT source OR excluded.agent_version IS NOT agent_version"
+        source, version = (asked.fields(REQUESTS, [name]) for name in ("source", "agent_version"))
+        # Seen before the table makes texts of numbers, which it takes for the same user or session.
+        is_odd = (
+            "typeof(t.session_id) <> 'text' OR typeof(t.user_id) <> 'text' OR typeof(t.created_at) <> 'text' "
+            f"OR typeof({source}) NOT IN ('text', 'null') OR typeof({version}) NOT IN ('text', 'null')"
+        )
+        differs = "excluded.source IS NOT source OR excluded.agent_version IS NOT agent_version"
         asked.queries.change(
-            f"INSERT INTO temp.{FIRSTS} SELECT t.session_id, t.user_id, {seen}, 0 {_IN_ORDER.format('1')} "
-            f"ON CONFLICT DO UPDATE SET last = excluded.last, several = {several}"
+            f"INSERT INTO temp.{FIRSTS} SELECT t.session_id, t.user_id, {seen}, {is_odd} {_IN_ORDER.format('1')} "
+            f"ON CONFLICT DO UPDATE SET last = excluded.last, odd = odd OR excluded.odd OR {differs}"
         )
     return f"temp.{FIRSTS}"
 

@@ -85,19 +85,18 @@ def regeneration_counts(
     if store.has(REQUESTS):
         firsts, (start, end) = find_firsts(asked), map(text_of_time, window)
         # A session that is wholly in the period, in one version and from one source, is one candidate.
-        is_plain = (
-            "typeof(user_id) = 'text' AND typeof(session_id) = 'text' AND NOT several "
-            f"AND created_at >= '{start}' AND last <= '{end}' AND {IS_USUAL.format('created_at')}"
-        )
+        is_plain = f"NOT odd AND created_at >= '{start}' AND last <= '{end}' AND {IS_USUAL.format('created_at')}"
         days = f"SELECT substr(created_at, 1, 10), source, count(*) FROM {firsts} WHERE {is_plain} GROUP BY 1, 2"
         for day, source, count in asked.queries.rows(days):
             asked.account.records += count
             strata[f"{time_of(day)}|{source or ''}"] += count
         others = f"(SELECT session_id, user_id FROM {firsts} WHERE NOT coalesce({is_plain}, 0)) f"
-        requests = asked.queries.by(REQUESTS, "session_id", "f.session_id", "t")
+        # The plus leaves numbers numbers, so that an index serves; what is no text comes by itself.
+        requests = asked.queries.by(REQUESTS, "session_id", "+f.session_id", "t")
+        are_texts = "typeof(t.session_id) = 'text' AND typeof(t.user_id) = 'text'"
         for source in (
-            f"{others} CROSS JOIN {requests} AND t.user_id = f.user_id",
-            f"{REQUESTS} t WHERE t.user_id IS NULL",
+            f"{others} CROSS JOIN {requests} AND t.user_id = +f.user_id AND {are_texts}",
+            f"{REQUESTS} t WHERE NOT ({are_texts})",
         ):
             strata.update(map(_stratum, _candidates(asked, window, source)))
     return _told(strata)

@@ -19,7 +19,6 @@ from evalr_reflexio.compat.cells import (
 from evalr_reflexio.compat.firsts import find_firsts
 from evalr_reflexio.compat.tiles import SUMS, Result, Tally, without_none
 from evalr_reflexio.compat.windows import IS_USUAL, Window, seconds_in_sql, text_of_time, time_of
-from evalr_reflexio.queries import MENDED
 from evalr_reflexio.tables import OUTCOMES
 
 NOUN = "result"
@@ -33,9 +32,11 @@ _SHOWN: Final = (
     "is_escalated", "failure_type", "tags", "regular_vs_shadow", "agent_version", "evaluation_name", "failure_reason",
 )  # fmt: skip
 SYSTEM_ERROR = "system_error"
+# Of other texts SQLite does not say whether they are UTF-8; those that are not are mended where they are read.
+_ASCII = "typeof({0}) = 'text' AND {0} NOT GLOB '*[^\x01-\x7f]*'"
 _PLAIN: Final = {
-    "user_id": "typeof({0}) IN ('text', 'null')",
-    "session_id": "typeof({0}) = 'text'",
+    "user_id": f"({{0}} IS NULL OR {_ASCII})",
+    "session_id": _ASCII,
     "created_at": IS_USUAL,
     "is_success": "typeof({0}) = 'integer'",
     CORRECTIONS: "({0} IS NULL OR typeof({0}) = 'integer' AND {0} >= 0)",
@@ -166,7 +167,8 @@ def _load(asked: AskedStore) -> None:
     if not asked.queries.temporary(RESULTS, _COLUMNS) or not asked.store.has(OUTCOMES):
         return
     cell = {name: asked.fields(OUTCOMES, [name]) for name in _COUNTED}
-    is_plain = " AND ".join(check.format(cell[name]) for name, check in _PLAIN.items())
+    checks = [check.format(cell[name]) for name, check in _PLAIN.items()]
+    is_plain = " AND ".join([f"(f.source IS NULL OR {_ASCII.format('f.source')})", *checks])
     rows = (
         f"FROM {OUTCOMES} t LEFT JOIN {find_firsts(asked)} f "
         f"ON f.session_id = t.session_id AND f.user_id = coalesce({cell['user_id']}, '')"
@@ -176,21 +178,18 @@ def _load(asked: AskedStore) -> None:
         f"{seconds_in_sql('t.created_at')}, t.is_success <> 0, coalesce({cell[CORRECTIONS]}, 0), "
         f"{cell['user_turns_to_resolution']}, coalesce({cell['is_escalated']}, 0) <> 0, "
         f"t.is_success = 0 AND lower(coalesce({cell['failure_type']}, '')) = '{SYSTEM_ERROR}', "
-        f"t.created_at, coalesce(f.source, ''), CASE WHEN {is_plain} THEN NULL ELSE '{UNREAD}' END {rows}"
+        f"t.created_at, coalesce(f.source, ''), CASE WHEN {is_plain} THEN NULL ELSE '{UNREAD}' END {rows} "
+        "WHERE typeof(t.result_id) = 'integer'"
     )
     asked.queries.temporary(ODD, "result_id INTEGER PRIMARY KEY", anew=True)
     asked.queries.change(f"INSERT INTO temp.{ODD} SELECT result_id FROM temp.{RESULTS} WHERE reason = '{UNREAD}'")
+    asked.queries.change(f"DELETE FROM temp.{RESULTS} WHERE reason = '{UNREAD}'")
     odd = asked.queries.rows(
-        f"SELECT {', '.join(cell.values())}, f.source {rows} WHERE t.result_id IN (SELECT result_id FROM temp.{ODD})"
+        f"SELECT {', '.join(cell.values())}, f.source {rows} "
+        f"WHERE typeof(t.result_id) <> 'integer' OR t.result_id IN (SELECT result_id FROM temp.{ODD})"
     )
     marks = ", ".join("?" * 12)
-    asked.queries.change_many(f"INSERT OR REPLACE INTO temp.{RESULTS} VALUES ({marks})", map(_loaded, odd))
-    # Request sources are asked for by their names, and so those that are no UTF-8 by what is read of them.
-    sources = list(asked.queries.rows(f"SELECT source, min(result_id) FROM temp.{RESULTS} GROUP BY 1"))
-    for source, result_id in sources:
-        if isinstance(source, str) and MENDED in source:
-            same = f"SELECT source FROM temp.{RESULTS} WHERE result_id = ?"
-            asked.queries.change(f"UPDATE temp.{RESULTS} SET source = ? WHERE source = ({same})", [source, result_id])
+    asked.queries.change_many(f"INSERT INTO temp.{RESULTS} VALUES ({marks})", map(_loaded, odd))
 
 
 def _loaded(row: Sequence[Any]) -> tuple[Any, ...]:

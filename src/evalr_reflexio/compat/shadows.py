@@ -113,7 +113,8 @@ def _counts(asked: AskedStore, window: Window, version: str) -> Iterator[tuple[s
 
     What is written as Reflexio writes it is counted by SQLite.
     """
-    is_plain = f"{IS_USUAL.format('t.created_at')} AND t.better_request IN ('1', '2', 'tie')"
+    # The plus has the texts compared as they are, whatever the column was declared to be.
+    is_plain = f"{IS_USUAL.format('t.created_at')} AND +t.better_request COLLATE BINARY IN ('1', '2', 'tie')"
     fields = asked.fields(SHADOWS, _FIELDS[2:5])
     for at, *given, count in asked.queries.rows(
         f"SELECT substr(t.created_at, 1, 10), {fields}, count(*) {_FROM} AND {is_plain} GROUP BY 1, 2, 3, 4",

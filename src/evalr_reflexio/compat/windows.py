@@ -20,10 +20,11 @@ LAST = 253_402_300_799
 MILLISECONDS_FROM = 1_500_000_000_000
 """From here on a number is taken for milliseconds where a text is made of it, and nowhere else."""
 
-IS_USUAL = "coalesce(strftime('%Y-%m-%dT%H:%M:%S+00:00', {0}, '+0 days') = {0} AND {0} >= '1000', 0)"
+IS_USUAL = "coalesce(strftime('%Y-%m-%dT%H:%M:%S+00:00', {0}, '+0 days') = {0} COLLATE BINARY AND +{0} >= '1000', 0)"
 """Whether a column holds a time as Reflexio writes it, in SQL: 1 or 0. Its day is then the first ten characters.
 
-SQLite takes the 30th of February for a time, and writes it as it is unless it has to count from it.
+SQLite takes the 30th of February for a time, and writes it as it is unless it has to count from it. Whatever the
+column was declared to be, its texts are compared as texts, byte by byte.
 """
 
 Moment = datetime | int
