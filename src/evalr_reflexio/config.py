@@ -56,6 +56,14 @@ class Experiment:
         """When it was over: logs keep whole seconds, and what began in the second of the stop began before it."""
         return None if self.ended_at is None else self.ended_at + timedelta(seconds=1)
 
+    @property
+    def period_words(self) -> str:
+        """`active since 2026-08-01 09:00 UTC`, or from when to when it ran; empty where that is not known."""
+        if self.started_at is None:
+            return ""
+        began = f"{self.started_at:%Y-%m-%d %H:%M}"
+        return f"active since {began} UTC" if self.ended_at is None else f"{began} to {self.ended_at:%Y-%m-%d %H:%M} UTC"
+
     def ran_at(self, time: datetime) -> bool:
         """Whether it ran then, as far as that is known."""
         return (self.started_at is None or time >= self.started_at) and (self.until is None or time < self.until)

@@ -32,10 +32,7 @@ def experiment_line(experiment: Experiment) -> str:
     held_out = (
         "" if experiment.holdout_percentage is None else f", {number_words(experiment.holdout_percentage)}% held out"
     )
-    started, ended = experiment.started_at, experiment.ended_at
-    when = "" if started is None else f"{started:%Y-%m-%d %H:%M}"
-    words = f"active since {when} UTC" if ended is None else f"{when} to {ended:%Y-%m-%d %H:%M} UTC"
-    return f"{safe_text(experiment.id, longest=200)}: {words}{held_out}"
+    return f"{safe_text(experiment.id, longest=200)}: {experiment.period_words}{held_out}"
 
 
 def list_lines(experiments: Sequence[Experiment], others: Sequence[str] = ()) -> Iterator[str]:

@@ -250,3 +250,10 @@ def test_a_wrong_key_is_seen_early(kept: Path, tmp_path: Path) -> None:
         code, _, err = ran(server, tmp_path, str(kept), "--lm", LM, "--now", "2026-12-01", "--yes")
     assert (code, "evalr: no verdict: all of the first" in err, len(server.asked) < 60) == (2, True, True), err
     assert not list(tmp_path.glob("*.jsonl"))
+
+
+def test_who_names_no_model_is_told_how(kept: Path, tmp_path: Path) -> None:
+    code, _, err = ran(None, tmp_path, str(kept), "--yes")
+    assert (code, "--lm openai/gpt-5-mini" in err, "OPENAI_API_KEY" in err) == (2, True, True)
+    code, _, err = ran(None, tmp_path, str(kept), "--yes", "--sample", "3")
+    assert (code, "--judge and --sample go with --measure" in err) == (2, True)

@@ -207,10 +207,22 @@ def test_an_association_is_the_lift_of_sessions_with_a_learning_over_those_witho
 
 
 @pytest.mark.parametrize(
-    ("experiment", "attributed", "users", "published"),
+    ("experiment", "attributed", "users", "published", "ran"),
     [
-        ("exp-a-stopped", 1.0, {"treatment": 4, "holdout": 3}, {"treatment": 10, "holdout": 8}),
-        ("exp-b-active", 0.9166666666666666, {"treatment": 7, "holdout": 5}, {"treatment": 16, "holdout": 8}),
+        (
+            "exp-a-stopped",
+            1.0,
+            {"treatment": 4, "holdout": 3},
+            {"treatment": 10, "holdout": 8},
+            "2026-11-05 00:00 to 2026-11-15 00:00 UTC",
+        ),
+        (
+            "exp-b-active",
+            0.9166666666666666,
+            {"treatment": 7, "holdout": 5},
+            {"treatment": 16, "holdout": 8},
+            "active since 2026-11-16 00:00 UTC",
+        ),
     ],
 )
 def test_coverages_and_assignments(
@@ -219,6 +231,7 @@ def test_coverages_and_assignments(
     attributed: float,
     users: dict[str, int],
     published: dict[str, int],
+    ran: str,
 ) -> None:
     arms = impact(newest_log, arms=f"experiment:{experiment}", now=NOW).arms
     assert arms is not None
@@ -232,7 +245,8 @@ def test_coverages_and_assignments(
     # One session of either has its arm from a later request, and began before the experiment did.
     assert sum(arms.by_arm[arm].coverage.part for arm in published) - arms.attributed.part == 1
     assert arms.notes == (
-        "1 judged session of these arms began while the experiment did not run: --since and --until leave such out",
+        f"1 judged session of these arms began while the experiment did not run ({ran}): "
+        "--since and --until leave such out",
     )
     assert arms.checked == sum(published.values())
     assert arms.disagreeing == 0

@@ -122,6 +122,11 @@ def planned_grading(asked: Asked) -> GradingPlan:
 
 
 def _what(asked: Asked) -> What:
+    if asked.lm is None and asked.judge is None and asked.sample is None:
+        raise InputError(
+            "name the model that judges, as in --lm openai/gpt-5-mini; its key comes from the environment, "
+            "such as OPENAI_API_KEY"
+        )
     if asked.lm is None or asked.judge is not None or asked.sample is not None:
         raise InputError("a log is judged by its own settings with --lm MODEL; --judge and --sample go with --measure")
     period = asked.since is not None or asked.until is not None

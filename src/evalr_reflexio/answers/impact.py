@@ -427,9 +427,11 @@ def _notes(arms: Arms, gathering: Gathering) -> tuple[str, ...]:
     if not outside:
         return arms.notes
     sessions = count_words(outside, "judged session")
+    # Nobody can choose --since and --until who is not told when it ran.
+    ran = f" ({arms.experiment.period_words})" if arms.experiment.period_words else ""
     return (
         *arms.notes,
-        f"{sessions} of these arms began while the experiment did not run: --since and --until leave such out",
+        f"{sessions} of these arms began while the experiment did not run{ran}: --since and --until leave such out",
     )
 
 
