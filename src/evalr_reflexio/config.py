@@ -62,7 +62,9 @@ class Experiment:
         if self.started_at is None:
             return ""
         began = f"{self.started_at:%Y-%m-%d %H:%M}"
-        return f"active since {began} UTC" if self.ended_at is None else f"{began} to {self.ended_at:%Y-%m-%d %H:%M} UTC"
+        if self.ended_at is None:
+            return f"active since {began} UTC"
+        return f"{began} to {self.ended_at:%Y-%m-%d %H:%M} UTC"
 
     def ran_at(self, time: datetime) -> bool:
         """Whether it ran then, as far as that is known."""

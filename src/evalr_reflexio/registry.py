@@ -405,8 +405,8 @@ class ExperimentRegistry:
             raise RegistryError(f"{str(path)!r} is no path of a file")
         if mode != "rwc" and not path.exists():
             raise RegistryError(
-                f"{path}: there is no registry of experiments; starting an experiment makes it (evalr experiment start), "
-                "or name another file. One that Reflexio keeps: evalr report LOG --arms experiment:ID"
+                f"{path}: there is no registry of experiments; starting an experiment makes it (evalr experiment "
+                "start), or name another file. One that Reflexio keeps: evalr report LOG --arms experiment:ID"
             )
         if _is_another(path):
             # SQLite would put its -wal into it, and take it away, when all that is wanted is to look.

@@ -615,6 +615,14 @@ def test_always_valid_intervals_hold_over_fourteen_looks(made: Maker) -> None:
     assert valid <= 3
 
 
+def test_no_power_is_promised_for_a_difference_that_cannot_be(made: Maker) -> None:
+    lift = completion.lift(counted(made, 1, 1, "treatment") + counted(made, 0, 1, "control"))
+    smallest = lift.detectable()
+    assert smallest is not None
+    assert smallest > 1
+    assert "not even a true difference of 100.0pp is seen with 80% power" in str(lift)
+
+
 def test_what_can_be_seen_is_said(made: Maker) -> None:
     lift = completion.lift(counted(made, 630, 900, "treatment") + counted(made, 70, 100, "control"))
     smallest = lift.detectable()

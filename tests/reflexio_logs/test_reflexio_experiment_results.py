@@ -202,9 +202,11 @@ def test_arms_that_the_log_carries_are_read_and_checked_by_a_registrys_percentag
     _, log, _ = made(tmp_path)
     found = impact(log, arms="experiment:exp-1", now=NOW).arms
     assert found is not None
-    assert found.notes == (
-        "2 judged sessions of these arms began while the experiment did not run "
-        f"({START:%Y-%m-%d %H:%M} to {STOP:%Y-%m-%d %H:%M} UTC): --since and --until leave such out",
+    ran = f"{START:%Y-%m-%d %H:%M} to {STOP:%Y-%m-%d %H:%M} UTC"
+    (note,) = found.notes
+    assert note == (
+        f"2 judged sessions of these arms began while the experiment did not run ({ran}): "
+        "--since and --until leave such out"
     )
     # Two that were stamped outside its time have another user's arm.
     assert (found.checked, found.disagreeing) == (62, 2)

@@ -244,9 +244,10 @@ def test_coverages_and_assignments(
     assert not allocation.sample_ratio.alarm
     # One session of either has its arm from a later request, and began before the experiment did.
     assert sum(arms.by_arm[arm].coverage.part for arm in published) - arms.attributed.part == 1
-    assert arms.notes == (
+    (note,) = arms.notes
+    assert note == (
         f"1 judged session of these arms began while the experiment did not run ({ran}): "
-        "--since and --until leave such out",
+        "--since and --until leave such out"
     )
     assert arms.checked == sum(published.values())
     assert arms.disagreeing == 0

@@ -173,6 +173,15 @@ class Lift(Plotted):
         normal, away, q = NormalDist(), effect / error, normal_quantile(self.difference.level)
         return normal.cdf(away - q) + normal.cdf(-away - q)
 
+    def _power_words(self, smallest: float) -> str:
+        unit = self.difference.unit
+        # Shares differ by 1 at most, and shares won less shares lost by 2: no true difference is larger.
+        largest = 2.0 if any(arm.unit == "signed share" for arm in self.arms.values()) else 1.0
+        if unit == "points" and smallest > largest:
+            words = value_words(largest, unit).removeprefix("+")
+            return f"not even a true difference of {words} is seen with 80% power"
+        return f"a true difference of {value_words(smallest, unit).removeprefix('+')} is seen with 80% power"
+
     def _error(self) -> float | None:
         found = self.difference
         if found.value is None:
@@ -206,8 +215,7 @@ class Lift(Plotted):
         notes = [] if self.difference.reason is None else [safe_text(self.difference.reason, longest=500)]
         smallest = self.detectable()
         if smallest is not None:
-            words = value_words(smallest, self.difference.unit).removeprefix("+")
-            notes.append(f"a true difference of {words} is seen with 80% power")
+            notes.append(self._power_words(smallest))
         if self.other_arms:
             notes.append(f"{count_words(self.other_arms, 'further arm')}, not shown")
         if self.shared_clusters:
