@@ -29,10 +29,10 @@ def read_percentage(text: str) -> float:
 
 def experiment_line(experiment: Experiment) -> str:
     """`support-agent-2026-08: active since 2026-08-01 09:00 UTC, 10% held out`."""
-    held_out = (
-        "" if experiment.holdout_percentage is None else f", {number_words(experiment.holdout_percentage)}% held out"
-    )
-    return f"{safe_text(experiment.id, longest=200)}: {experiment.period_words}{held_out}"
+    percentage = experiment.holdout_percentage
+    held_out = "" if percentage is None else f"{number_words(percentage)}% held out"
+    words = ", ".join(filter(None, (experiment.period_words, held_out)))
+    return f"{safe_text(experiment.id, longest=200)}: {words}"
 
 
 def list_lines(experiments: Sequence[Experiment], others: Sequence[str] = ()) -> Iterator[str]:

@@ -97,9 +97,9 @@ class Queries:
 
         What is written as time goes by does, and is read in half the time: to look at an index alone takes little.
         """
-        if self._apart[table] or self._connection.text_factory is not str:  # or texts of others would be mended, too
+        if self._apart[table]:
             self._apart[table] -= 1
-        elif self._has_places(table):
+        elif self._connection.text_factory is str and self._has_places(table):  # or texts between would be mended, too
             place = "x.place" if clause.startswith("FROM temp.") else "t.rowid"
             ((count, first, last),) = self._all(f"{select} count(*), min({place}), max({place}) {clause}", given)
             if not count:

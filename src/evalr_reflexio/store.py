@@ -526,12 +526,16 @@ class Store:
         for record in batch:
             of_session[record.session].append(record)
         verdicts = self._verdicts(SHADOWS, sessions, shadow_row, parts, placed)
-        owners: dict[str, dict[int | None, SessionRecord]] = {}
+        judged = {verdict.session for verdict in verdicts}
+        owners = {
+            (session, turn): record
+            for session in judged
+            for record in of_session[session]
+            for turn in ids_of(record.interactions)
+        }
         for verdict in verdicts:
+            owner = None if verdict.interaction is None else owners.get((verdict.session, verdict.interaction))
             records = of_session[verdict.session]
-            if verdict.session not in owners:
-                owners[verdict.session] = {turn: each for each in records for turn in ids_of(each.interactions)}
-            owner = owners[verdict.session].get(verdict.interaction)
             if owner is None and records and verdict.session not in self._sessions_of_several():
                 owner = records[0]
             if owner is not None and placed[SHADOWS].add(verdict.verdict_id):

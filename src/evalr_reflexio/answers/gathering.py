@@ -98,7 +98,7 @@ class Gathering:
         user = self.numbering.number(record.user or None)
         if counts:
             self._count(record, reading, judged, user, said)
-            if len(requests) > 1 and odd != []:
+            if len(requests) > 1:
                 self.noticed.see(record, odd)
         elif began is not None:
             self.health.outside += 1
